@@ -12,8 +12,7 @@ from agent.cli.errors import LEVELS, Mistake
 from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.effects.execution import describe
-from agent.presets.configuration import Configuration
-from agent.presets.policy_files import load_policy, read_user_rules, rules_files
+from agent.presets.configuration import Configuration, load_policy, read_user_rules, rules_files
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace

@@ -23,7 +23,7 @@ from agent.history.rebuilding import changed_bthreads, rebuild, recorded_preset
 from agent.history.what_if import Cause, Decision, Objection, WhatIf, find_causes, recorded_decisions, what_if
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.page.wording import action_of, command_of, counted, lasted, reason_of
-from agent.presets.policy_files import load_policy
+from agent.presets.configuration import load_policy
 from agent.vocabulary.encoding import dump, plain
 from agent.vocabulary.events import (
     ActionDescribed,

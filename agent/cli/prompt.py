@@ -21,7 +21,7 @@ from agent.cli.display import question_of
 from agent.cli.errors import Mistake, say
 from agent.cli.screen import Screen, visible
 from agent.page.wording import command_of
-from agent.presets.policy_files import add_user_rule, rules_file
+from agent.presets.configuration import add_user_rule, rules_file
 from agent.presets.preset import OptionError
 from agent.tools.files import media_type
 from agent.vocabulary.calls import ToolCall, background_mark

@@ -32,7 +32,7 @@ from agent.cli.runs import Changes, runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
-from agent.presets.policy_files import rules_file
+from agent.presets.configuration import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user

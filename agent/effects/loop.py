@@ -23,8 +23,7 @@ from agent.models.model import (
     message_tokens,
 )
 from agent.models.scripted import ScriptedModel
-from agent.projections.context import Context
-from agent.projections.conversation import Conversation
+from agent.projections.conversation import Context, Conversation
 from agent.projections.state import StateTracker, Totals
 from agent.threads.steering import seek_follow_ups, seek_steering
 from agent.tools.blocking import run_in_background

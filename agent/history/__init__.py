@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent.history.playback import replay
     from agent.history.rebuilding import changed_bthreads, rebuild
     from agent.history.what_if import find_causes
-    from agent.presets.policy_files import load_policy
+    from agent.presets.configuration import load_policy
 
 __all__ = ["changed_bthreads", "find_causes", "load_policy", "rebuild", "replay"]
 
@@ -23,6 +23,6 @@ __getattr__, __dir__ = from_modules(
         "playback": "replay",
         "rebuilding": "changed_bthreads rebuild",
         "what_if": "find_causes",
-        "agent.presets.policy_files": "load_policy",
+        "agent.presets.configuration": "load_policy",
     },
 )

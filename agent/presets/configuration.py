@@ -17,17 +17,19 @@ mcp:                            # servers whose tools the command offers too, ea
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from attrs import evolve, frozen
 
+from agent.log.chain import own_folder
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.presets.shipped import PRESETS, preset_named
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-from constitution import Level, Policy, read_command_rule, read_rule
+from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
+from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_command_rule, read_rule
 
 KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
@@ -63,15 +65,19 @@ class Configuration:
             except ValueError as error:
                 cure = "; write null" if node.value == "none" and NoneType in alternatives(OPTIONS[name]) else ""
                 raise OptionError(str(node.wrong(f"option {name}: {error}{cure}"))) from error
-        commands = tuple(row for row in self.rules if _is_about_command(row))
-        others = tuple(row for row in self.rules if not _is_about_command(row))
+        others, commands = self._rows
         return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
 
     def added_to(self, policy: Policy) -> Policy:
         """Return a policy with the rules of the file, without its other options."""
-        rules = [read_rule(row) for row in self.rules if not _is_about_command(row)]
-        commands = [read_command_rule(row) for row in self.rules if _is_about_command(row)]
-        return policy.with_rules(*rules).with_commands(*commands)
+        others, commands = self._rows
+        return policy.with_rules(*map(read_rule, others)).with_commands(*map(read_command_rule, commands))
+
+    @property
+    def _rows(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The rows of `policy_rules`, and those of `commands`."""
+        commands = tuple(filter(_is_about_command, self.rules))
+        return tuple(row for row in self.rules if row not in commands), commands
 
     @property
     def tightening(self) -> "Configuration":
@@ -172,3 +178,127 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     if get_origin(hint) is tuple:
         return {"type": "array", "items": {"type": "string"}}
     return {"type": {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}[hint]}
+
+
+POLICY_KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
+LEVELS = tuple(level.value for level in Level)
+
+
+class PolicyError(AgentError):
+    """The policy does not exist, or its file is invalid; the message has the place and the cure."""
+
+
+def load_policy(name: str) -> Policy:
+    """Return the policy that `name` names: one that ships, or a YAML file. Raises PolicyError."""
+    if name in POLICIES:
+        return POLICIES[name]
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise PolicyError(f"there is no policy {name!r}; {meant(name, (*POLICIES, 'a YAML file'))}")
+    try:
+        return _read(read_yaml(path), path)
+    except NodeError as error:
+        raise PolicyError(str(error)) from error
+
+
+def _read(file: Node, path: Path) -> Policy:
+    readers = {
+        "base": lambda base: base.one_of(tuple(POLICIES)),
+        "rules": lambda rows: [row.parsed(read_rule) for row in rows.items()],
+        **dict.fromkeys(("allowed_roots", "denied_paths", "blocklist"), Node.texts),
+        "bounded": Node.boolean,
+        "admin": lambda level: Level(level.one_of(LEVELS)),
+    }
+    file.mapping(*POLICY_KEYS)
+    given = fields(file, readers, "base", others=("levels",))
+    base, rules = POLICIES[given.pop("base")], given.pop("rules", [])
+    return _with_levels(evolve(base, name=path.stem, **given), file.get("levels")).with_rules(*rules)
+
+
+def _with_levels(policy: Policy, levels: Node | None) -> Policy:
+    if levels is None:
+        return policy
+    names = tuple(dict.fromkeys(rule.name for rule in policy.rules))
+    levels.mapping(*names)
+    chosen = {name: Level(node.one_of(LEVELS)) for name in names if (node := levels.get(name)) is not None}
+    return evolve(policy, rules=tuple(evolve(rule, level=chosen.get(rule.name, rule.level)) for rule in policy.rules))
+
+
+RULES_FILE = "~/.bpagent/rules.yaml"
+
+RULE_KEYS = (*LEVELS, "file", "content", "rule", "exact", "reason", "match", "not_match")
+
+
+def rules_file() -> Path:
+    """Return the file to which rules of the user are added: beside the runs, in `BPAGENT_HOME` or ~/.bpagent."""
+    return own_folder() / "rules.yaml"
+
+
+def rules_files() -> tuple[Path, ...]:
+    """Return the files with rules of the user: that one, and with BPAGENT_HOME the one in ~/.bpagent as well."""
+    return tuple(dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser())))
+
+
+def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[CommandRule, ...]:
+    """Return the rules in a file, none without a file; all of its examples are judged.
+
+    Without a path, those of all `rules_files`. Raises OptionError with file, line and column for an invalid rule, and
+    for a wrong example.
+    """
+    if path is None:
+        return tuple(rule for place in rules_files() for rule in read_user_rules(place))
+    file = Path(path).expanduser()
+    if not file.exists():
+        return ()
+    try:
+        root = read_yaml(file)
+        commands = None if root.value is None else root.mapping("commands").get("commands")
+        return () if commands is None else tuple(_command_rules(commands))
+    except NodeError as error:
+        raise OptionError(str(error)) from error
+
+
+def add_user_rule(rule: CommandRule, path: str | os.PathLike[str]) -> None:
+    """Add a rule to a file, which keeps its comments and is made if it is missing. Raises OptionError, OSError."""
+    from ruamel.yaml import YAML
+
+    file = Path(path).expanduser()
+    read_user_rules(file)  # an invalid file raises before anything is written
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes, yaml.width = True, 4096
+    content: Any = (yaml.load(file.read_text(encoding="utf-8")) if file.exists() else None) or yaml.map()
+    if content.get("commands") is None:
+        content["commands"] = yaml.seq()
+    content["commands"].append(_rule_row(rule))
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.new")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        yaml.dump(content, out)
+    draft.replace(file)
+
+
+def _command_rules(commands: Node) -> Iterator[CommandRule]:
+    for node in commands.items():
+        rule = _command_rule(node.mapping(*RULE_KEYS))
+        for flaw in flaws_of(rule, DEFAULT):
+            raise node.wrong(flaw)
+        yield rule
+
+
+def _command_rule(node: Node) -> CommandRule:
+    said = [(level, found) for level in LEVELS if (found := node.get(level)) is not None]
+    if len(said) != 1:
+        raise node.wrong(f"a rule says one of {', '.join(LEVELS)}, and of which command")
+    level, words = said[0]
+    texts, lists = dict.fromkeys(("file", "content", "rule", "reason"), Node.text), ("match", "not_match")
+    given = fields(node, {**texts, "exact": Node.boolean, **dict.fromkeys(lists, Node.texts)}, others=LEVELS)
+    try:
+        return CommandRule(Level(level), tuple(shlex.split(words.text())), given.pop("file", None), **given)
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+
+
+def _rule_row(rule: CommandRule) -> dict[str, str | bool]:
+    named = {name: getattr(rule, name) for name in ("content", "rule", "exact", "reason")}
+    found = {"file": rule.executable, **named}
+    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in found.items() if value}}

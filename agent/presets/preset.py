@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -15,22 +16,26 @@ from attrs import Attribute, asdict, evolve, field, fields, frozen, validators
 from agent.models.model import Price, read_prices
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.projections.conversation import Carried
-from agent.threads.completion import complete_to_finish, iterations_at_most, one_objective
 from agent.threads.core import core
-from agent.threads.judging import Judge, by_constitution
-from agent.threads.limits import (
+from agent.threads.endings import (
     LIMIT_TEXT,
+    abort_on_request,
     at_most,
     budget_of_cost,
     budget_of_tokens,
     budget_per_turn,
+    complete_to_finish,
     deadline,
     empty_answers,
+    iterations_at_most,
+    one_objective,
     retry,
+    stop_on_request,
+    stop_when_said,
     too_many_failures,
 )
+from agent.threads.judging import Judge, by_constitution
 from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
-from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
 from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import (
     Together,
@@ -47,20 +52,15 @@ from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
-CHECKS: dict[Any, tuple[Callable[[Any], bool], str]] = {
-    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
-    float: (
-        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
-        "a number",
-    ),
-    bool: (lambda value: isinstance(value, bool), "true or false"),
-    str: (lambda value: isinstance(value, str), "a text"),
-    tuple: (
-        lambda value: isinstance(value, tuple) and all(isinstance(part, str) for part in value),
-        "a list of texts",
-    ),
-    NoneType: (lambda value: value is None, "none"),
+IN_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    tuple: "a list of texts",
+    NoneType: "none",
 }
+"""The types of options, for messages."""
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
@@ -68,20 +68,29 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return (hint,) if get_origin(hint) in (tuple, Literal) else get_args(hint) or (hint,)
 
 
-def fits(value: object, hint: Any) -> bool:
-    """Return whether a value is of a field's type."""
-    return any(
-        value in get_args(part) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][0](value)
-        for part in alternatives(hint)
-    )
+def _is_of(value: Any, part: Any) -> bool:
+    """Return whether a value is of one part of a field's type; nothing is coerced, and 5 is a number."""
+    if get_origin(part) is Literal:
+        return value in get_args(part)
+    if get_origin(part) is tuple:
+        return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+    if part is bool or isinstance(value, bool):
+        return part is bool and isinstance(value, bool)
+    if part is float:
+        return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, part)
 
 
-def expected(hint: Any) -> str:
-    """Return the allowed values of a field, in words: "a whole number or none"."""
-    return " or ".join(
-        " or ".join(map(repr, get_args(part))) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][1]
-        for part in alternatives(hint)
-    )
+def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
+    parts = alternatives(field.type)
+    if not any(_is_of(value, part) for part in parts):
+        allowed = (
+            [repr(word) for word in get_args(part)]
+            if get_origin(part) is Literal
+            else [IN_WORDS[get_origin(part) or part]]
+            for part in parts
+        )
+        raise ValueError(f"expected {' or '.join(chain(*allowed))}, found {value!r:.60}")
 
 
 def strictly_typed(_: type, fields: "list[Attribute[Any]]") -> "list[Attribute[Any]]":
@@ -92,26 +101,8 @@ def strictly_typed(_: type, fields: "list[Attribute[Any]]") -> "list[Attribute[A
     ]
 
 
-def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
-    if not fits(value, field.type):
-        raise ValueError(f"expected {expected(field.type)}, found {value!r:.60}")
-
-
 class OptionError(AgentError):
     """A preset or an option does not exist, or has an invalid value; the message has the cure."""
-
-
-def _parsed(text: str, hint: Any) -> Any:
-    """Parse an option's text by its type; "none" is no limit, or an empty list, as in the table of presets."""
-    kinds = alternatives(hint)
-    is_list, is_none = any(get_origin(kind) is tuple for kind in kinds), text.lower() == "none"
-    if NoneType in kinds and is_none:
-        return None
-    if is_list:
-        return () if is_none else tuple(part for part in text.split(",") if part)
-    with suppress(ValueError, KeyError):  # then it stays text, and the preset raises
-        return next((READERS[kind](text) for kind in kinds if kind in READERS), text)
-    return text
 
 
 READERS: dict[Any, Callable[[str], object]] = {
@@ -122,8 +113,16 @@ READERS: dict[Any, Callable[[str], object]] = {
 """Readers of an option's text, by its type. Options of other types stay text."""
 
 
-def _first_line(error: Exception) -> str:
-    return str(error.args[0]).splitlines()[0] if error.args else type(error).__name__
+def _parsed(text: str, hint: Any) -> Any:
+    """Parse an option's text by its type; "none" is no limit, or an empty list, as in the table of presets."""
+    kinds, is_none = alternatives(hint), text.lower() == "none"
+    if NoneType in kinds and is_none:
+        return None
+    if any(get_origin(kind) is tuple for kind in kinds):
+        return () if is_none else tuple(part for part in text.split(",") if part)
+    with suppress(ValueError, KeyError):  # then it stays text, and the preset raises
+        return next((READERS[kind](text) for kind in kinds if kind in READERS), text)
+    return text
 
 
 def known_policy(preset: object, attribute: object, name: str | None) -> None:
@@ -266,7 +265,7 @@ class Preset:
         try:
             return evolve(self, **{name: value})  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
-            raise ValueError(_first_line(error)) from error
+            raise ValueError(str(error.args[0]).splitlines()[0]) from error  # attrs gives more than the sentence
 
     def configuration(self) -> dict[str, Any]:
         """Return all options as plain data, for the header of a log."""
@@ -372,8 +371,16 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: one_at_a_time(preset.together) if preset.sequential else None,
     lambda preset, judge: answers_in_source_order(),
     lambda preset, judge: skip_when_steered() if preset.steering else None,
-    lambda preset, judge: follow_ups(preset) if preset.follow_ups != "none" else None,
-    lambda preset, judge: iteration_limit(preset) if preset.max_iterations else None,
+    lambda preset, judge: (
+        continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
+        if preset.follow_ups != "none"
+        else None
+    ),
+    lambda preset, judge: (
+        (iterations_at_most if preset.objective_tool else at_most)(preset.max_iterations, preset.limit_text)
+        if preset.max_iterations
+        else None
+    ),
     lambda preset, judge: too_many_failures(preset.max_failures) if preset.max_failures else None,
     lambda preset, judge: empty_answers(preset.max_empty_answers) if preset.max_empty_answers else None,
     lambda preset, judge: doom_loop(preset.doom_loop) if preset.doom_loop else None,
@@ -391,14 +398,3 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: abort_on_request(),
 )
 """Each line returns the b-thread for a preset's options, or None."""
-
-
-def follow_ups(preset: "Preset") -> BThread:
-    """Return the b-thread that continues with follow-ups, one by one or all at once."""
-    return continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
-
-
-def iteration_limit(preset: "Preset") -> BThread:
-    """Return the b-thread that counts iterations: from the first objective on, where objectives are taken."""
-    limit = iterations_at_most if preset.objective_tool else at_most
-    return limit(preset.max_iterations or 0, preset.limit_text)

@@ -1,24 +1,35 @@
-"""The conversation: prompts, committed answers and the answers to calls, in the order in which they happened."""
+"""The conversation, in the order in which it happened, and the part of it that the model is shown.
+
+Whole units are left out of the context: a user message, or an assistant message with the answers to its calls, so that
+no call lacks its answer. The newest user message and the newest unit are always shown. The conversation keeps all.
+
+    summary or notice | units that fit | state block | newest user message | units that fit
+"""
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from agent.models.calls import with_ids
+from agent.models.model import message_tokens
 from agent.projections import Projection
+from agent.projections.state import StateTracker
 from agent.threads.core import OWN
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     FollowUpGiven,
     HistoryGiven,
+    InferenceFailed,
     InferenceRequested,
     MessagesFound,
     PromptGiven,
     RunContinued,
     RunEnded,
     SteeringGiven,
+    SummaryFinished,
+    SummaryRequested,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage, with_notices
 from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
@@ -104,7 +115,8 @@ class Conversation(Projection):
 
     def _take_all(self) -> None:
         """Add all waiting messages, also those that a hook found and that were not given."""
-        self._given, self._found = [*self._given, *self._found], []
+        self._given += self._found
+        self._found.clear()
         self._take(tuple(self._given))
 
     def _continued(self, continued: RunContinued) -> None:
@@ -135,4 +147,147 @@ class Conversation(Projection):
         HistoryGiven: _told_before,
         PromptGiven: _prompted,
         RunEnded: _ended,
+    }
+
+
+LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
+SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
+
+ROOM_AFTER_TRIMMING = 0.75
+"""The part of the context used after trimming; the rest is room for turns, so that providers can reuse caches."""
+
+ROOM_FOR_RECENT = 0.25
+"""The part of the context that recent messages may take when the others are summarized."""
+
+
+@define
+class Unit:
+    """Messages that are shown or left out together: from `start` on, with the estimated number of tokens."""
+
+    start: int
+    tokens: int
+
+
+class Context(Projection):
+    """The messages of the next inference. `limit`: estimated tokens; None: no limit. A server's error for a context
+    that is too long sets one, too.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        tracker: StateTracker,
+        limit: int | None = None,
+        carried: Carried = CARRY_ALL,
+    ) -> None:
+        """Read `conversation` and `tracker`, which must fold each event first."""
+        self._conversation, self._tracker = conversation, tracker
+        self._limit, self._carried = limit, carried
+        self._read = 0  # messages that are in a unit
+        self._units: list[Unit] = []
+        self._prompt = -1  # the unit of the newest user message
+        self._first = 0  # the first unit that is shown
+        self._recent = 0  # the first unit that a summary under way leaves out
+        self._summed_up = 0  # the first unit that no summary covers
+        self._preface: UserMessage | None = None  # the summary of the units before that
+        self._tokens = 0  # of the units from the first one on
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the messages of the next inference."""
+        self._read_on()
+        prompt = self._units[self._prompt].tokens if self._is_prompt_apart else 0
+        return self._tokens + prompt + (message_tokens(self._preface) if self._preface else 0)
+
+    def messages(self) -> Sequence[Message]:
+        """Return the messages for the model now."""
+        return self._carried.of(self._in_place())
+
+    def _in_place(self) -> Sequence[Message]:
+        conversation, block = self._conversation.so_far(), self._tracker.told_to_model
+        if self._preface is None and block is None:
+            return conversation
+        self._read_on()
+        start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
+        shown = [*([self._preface] if self._preface else []), *conversation[start:]]
+        prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
+        at = len(shown) - (len(conversation) - prompt)  # the index of the newest user message, if it is shown
+        if self._is_prompt_apart:
+            at = 1 if self._preface else 0
+            shown.insert(at, conversation[prompt])
+        return shown if block is None else [*shown[:at], UserMessage(block), *shown[at:]]
+
+    def older_messages(self) -> tuple[Message, ...]:
+        """Return the messages to summarize: the previous summary, and the older ones of those that came since."""
+        self._read_on()
+        conversation = self._conversation.so_far()
+        end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
+        start = self._units[self._summed_up].start if self._summed_up < len(self._units) else end
+        older = [conversation[at] for at in range(start, end) if at != self._units[self._prompt].start]
+        before = [self._preface] if self._preface and self._summed_up else []
+        return (*before, *older) if older else ()
+
+    def _sum_up(self, _: SummaryRequested) -> None:
+        self._read_on()
+        self._recent = self._first_that_fits(ROOM_FOR_RECENT)
+
+    def _summed(self, summary: SummaryFinished) -> None:
+        self._read_on()
+        self._summed_up = self._recent
+        self._show_from(self._recent, UserMessage(SUMMED_UP + summary.text))
+
+    @property
+    def _is_prompt_apart(self) -> bool:
+        return 0 <= self._prompt < self._first
+
+    def _read_on(self) -> None:
+        """Take new messages into units."""
+        if self._conversation.length > self._read:
+            for at, message in enumerate(self._conversation.so_far()[self._read :], start=self._read):
+                self._add(at, message)
+            self._read = self._conversation.length
+
+    def _trim(self, _: InferenceRequested) -> None:
+        """Leave old units out when there are too many for the inference that comes now."""
+        if self._limit is not None and self.tokens > self._limit:
+            first = self._first_that_fits(ROOM_AFTER_TRIMMING)
+            if first > self._first:
+                self._show_from(first, self._preface or LEFT_OUT)
+
+    def _add(self, at: int, message: Message) -> None:
+        tokens = message_tokens(message)
+        if isinstance(message, ToolMessage) and self._units:
+            self._units[-1].tokens += tokens
+        else:
+            self._units.append(Unit(at, tokens))
+        if isinstance(message, UserMessage):
+            self._prompt = len(self._units) - 1
+        self._tokens += tokens
+
+    def _first_that_fits(self, part: float) -> int:
+        """Return the first unit from which on all fit into a part of the limit; the newest one always does."""
+        apart = message_tokens(self._preface or LEFT_OUT)
+        room = (self._limit or 0) * part - apart - (self._units[self._prompt].tokens if self._prompt >= 0 else 0)
+        first, tokens = len(self._units), 0
+        while first > self._first:
+            added = 0 if first - 1 == self._prompt else self._units[first - 1].tokens
+            if tokens + added > room and first < len(self._units):
+                break
+            first, tokens = first - 1, tokens + added
+        return first
+
+    def _show_from(self, first: int, preface: UserMessage) -> None:
+        self._tokens -= sum(unit.tokens for unit in self._units[self._first : first])
+        self._first, self._preface = first, preface
+
+    def _learn_limit(self, failed: InferenceFailed) -> None:
+        """Halve the limit after a server's error for a context that is too long, whose size is unknown."""
+        if failed.draft == OWN and failed.reason == "context_length_exceeded":
+            self._limit = max(1, self.tokens // 2)
+
+    FOLDS: ClassVar = {
+        InferenceFailed: _learn_limit,
+        SummaryRequested: _sum_up,
+        SummaryFinished: _summed,
+        InferenceRequested: _trim,
     }

@@ -1,12 +1,12 @@
 """The state tracker of autonomous work (S1 2.2, 3.2), the open calls, and the usage of the conversation."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from attrs import evolve, frozen
 
 from agent.projections import Projection
-from agent.threads.completion import PURSUE
+from agent.threads.endings import PURSUE
 from agent.vocabulary.events import (
     NO_USAGE,
     ActionDescribed,
@@ -21,7 +21,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import Usage, one_line, without_middle
 from bp import Event
-from constitution import Action, Effect, Zone, deeds_of
+from constitution import Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
@@ -162,12 +162,9 @@ def _with_changes(
 
 
 def _command(finished: ToolFinished, details: Mapping[str, Any], described: ActionDescribed | None) -> Command | None:
-    seen = None if described is None else described.facts.command
-    text = details.get("command", seen)
-    if not isinstance(text, str) or not text:
-        return None
+    text = details.get("command", described and described.facts.command)
     code = details.get("exit_code")
-    return Command(text, finished.result, code if isinstance(code, int) else None)
+    return Command(text, finished.result, code if isinstance(code, int) else None) if text else None
 
 
 def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> tuple[str, ...]:
@@ -175,19 +172,15 @@ def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> 
         return tuple(str(path) for path in details["modified"] or ())
     if described is None:
         return ()
-    uses = tuple(use.resolved for use in described.facts.paths if use.access in ("write", "delete"))
-    return (*uses, *_changed_by_command(described.facts))
+    facts = described.facts
+    uses = (use.resolved for use in facts.paths if use.access in ("write", "delete"))
+    changed = (deed for deed in deeds_of(facts) if deed.effect in CHANGES) if facts.command is not None else ()
+    return (*uses, *(deed.path for deed in changed if deed.zone not in NO_FILES))
 
 
+CHANGES = (Effect.WRITE, Effect.DELETE)
 NO_FILES = (Zone.NOWHERE, Zone.DEVICE, Zone.SINK, Zone.NETWORK_DEVICE, Zone.PARTLY_KNOWN, Zone.UNKNOWN)
 """Places that are no files, or unknown."""
-
-
-def _changed_by_command(facts: Action) -> Iterator[str]:
-    """Yield the files that a shell command writes or deletes, as far as its words show them."""
-    for deed in deeds_of(facts) if facts.command is not None else ():
-        if deed.effect in (Effect.WRITE, Effect.DELETE) and deed.zone not in NO_FILES:
-            yield deed.path
 
 
 # In words.
@@ -202,33 +195,25 @@ def told_to_model(state: State) -> str | None:
         f"[You are in an agentic loop: iteration {state.iteration}{of}.",
         f"User prompt: {_line(state.user_prompt)}",
         f"Objective: {_line(state.objective)}",
-        *_terminal(state),
-        *_background(state),
-        *_files(state),
     ]
-    return "\n".join(lines) + "]"
+    if state.terminal == "open":
+        lines += [f"Terminal: open, in {state.cwd or 'an unknown directory'}", *_last_command(state)]
+    elif state.terminal == "closed":
+        lines.append("Terminal: closed")
+    lines += [f"In the background: {each.id}, {_line(each.command)}" for each in state.background]
+    return "\n".join([*lines, *_files(state)]) + "]"
 
 
 def told_to_user(state: State) -> str:
     """Return the partial results of a run that did not complete, in words."""
-    taken = state.iteration - 1
     pursued = [] if state.objective is None else [f"Objective: {_line(state.objective)}"]
-    command = [] if state.last_command is None else _last_command(state.last_command)
-    return "\n".join([*pursued, f"Iterations: {taken}", *_files(state), *command])
+    return "\n".join([*pursued, f"Iterations: {state.iteration - 1}", *_files(state), *_last_command(state)])
 
 
-def _terminal(state: State) -> list[str]:
-    if state.terminal != "open":
-        return ["Terminal: closed"] if state.terminal == "closed" else []
-    command = [] if state.last_command is None else _last_command(state.last_command)
-    return [f"Terminal: open, in {state.cwd or 'an unknown directory'}", *command]
-
-
-def _background(state: State) -> list[str]:
-    return [f"In the background: {each.id}, {_line(each.command)}" for each in state.background]
-
-
-def _last_command(command: Command) -> list[str]:
+def _last_command(state: State) -> list[str]:
+    command = state.last_command
+    if command is None:
+        return []
     code = "did not exit by itself" if command.exit_code is None else f"exit code {command.exit_code}"
     output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors are at the end
     return [f"Last command: {_line(command.text)} ({code})", *([f"Its output: {output}"] if output else [])]
@@ -264,13 +249,9 @@ def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
 
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
-    match latest:
-        case ToolFinished():
-            return CallAnswered(call, latest.result, latest.is_error, images=latest.images)
-        case ToolStarted():
-            text = "outcome unknown: the run broke off while the tool ran"
-        case None:
-            text = "not executed: the run broke off"
+    if isinstance(latest, ToolFinished):
+        return CallAnswered(call, latest.result, latest.is_error, images=latest.images)
+    text = "outcome unknown: the run broke off while the tool ran" if latest else "not executed: the run broke off"
     return CallAnswered(call, text, is_error=True, outcome="ended")
 
 

@@ -15,6 +15,8 @@ from agent.protocols.monitoring import (
     asynchronous_monitor,
     audit_budget,
     blocking_monitor,
+    defer_to_resample,
+    defer_to_trusted,
     distrust_after_a_miss,
     ensemble,
     highest,
@@ -22,11 +24,11 @@ from agent.protocols.monitoring import (
     plant_honeypots,
     shutdown_on_catch,
     suspicion_accumulates,
+    trusted_editing,
     trusted_monitoring,
     untrusted_monitoring,
     upfront_audit,
 )
-from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import Judge, by_constitution
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name

@@ -73,33 +73,27 @@ def scored(subject: Subject, monitor: str, *, hold: Any = NONE, over: Any = NONE
     `hold`: blocked until then; `standing`: further arguments of each synchronization point (refuse=, because=).
     """
     answer = where(ScoreGiven, subject=subject, monitor=monitor)
-    given = yield from _asked(ScoreRequested(subject, monitor), answer, hold, over, standing)
-    return ScoreGiven(subject, monitor, None, "not asked") if isinstance(given, QuestionForgone) else given
+    missing = ScoreGiven(subject, monitor, None, "not asked")
+    return _asked(ScoreRequested(subject, monitor), answer, missing, hold, over, standing)
 
 
 def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any) -> BThreadBody:
     """Request an audit of a subject and return the verdict."""
     answer = where(AuditGiven, subject=subject, auditor=auditor)
-    given = yield from _asked(AuditRequested(subject, auditor), answer, hold, NONE, standing)
-    return AuditGiven(subject, auditor, "missing", "not asked") if isinstance(given, QuestionForgone) else given
+    missing = AuditGiven(subject, auditor, "missing", "not asked")
+    return _asked(AuditRequested(subject, auditor), answer, missing, hold, NONE, standing)
 
 
 def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
     """Request a random draw and return it (on failure the first choice); None if an event of `over` came before."""
-    given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
-    return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
+    return _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), ChanceDrawn(key, 0), hold, over, {})
 
 
-def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[str, Any]) -> BThreadBody:
-    said = yield sync(
-        request=question,
-        otherwise=partial(QuestionForgone, question),
-        wait_for=over,
-        block=[hold, RunEnded],
-        **standing,
-    )
+def _asked(question: Event, answer: Any, missing: Event, hold: Any, over: Any, standing: dict[str, Any]) -> BThreadBody:
+    forgone = partial(QuestionForgone, question)
+    said = yield sync(request=question, otherwise=forgone, wait_for=over, block=[hold, RunEnded], **standing)
     if said != question:
-        return said if isinstance(said, QuestionForgone) else None
+        return missing if isinstance(said, QuestionForgone) else None
     said = yield sync(wait_for=answer | over, block=[hold, question, RunEnded], **standing)
     if contains(answer, said):
         return said

@@ -17,10 +17,6 @@ from agent.vocabulary.questions import Draft, Subject
 from constitution import DEFAULT, Action, Level, Policy, classify_risk, judge
 
 
-def _nothing() -> tuple[Action, ...]:
-    return ()
-
-
 @frozen
 class Evidence:
     """The evidence that a monitor gets.
@@ -32,7 +28,7 @@ class Evidence:
     subject: Subject
     messages: Sequence[Message] = ()
     turn: int = 0
-    actions: Callable[[], tuple[Action, ...]] = field(default=_nothing, repr=False, eq=False)
+    actions: Callable[[], tuple[Action, ...]] = field(default=tuple, repr=False, eq=False)
 
 
 @frozen

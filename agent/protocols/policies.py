@@ -4,7 +4,8 @@ import json
 import operator
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,7 +17,7 @@ from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
 from agent.vocabulary.reasons import Ending, Unfinished
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
+from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from bp import NONE, BThread, BThreadBody, bthread, contains, freeze, start, sync, where
 from constitution import Effect, Level, Verdict, Zone, deeds_of
 
@@ -224,8 +225,6 @@ Otherwise = Literal["refuse", "ask", "stop"]
 
 NEWS = GateApproved | ToolFinished | CallAnswered | RunEnded
 
-Running = tuple[tuple[ToolCall, GateApproved], ...]
-
 
 def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
@@ -274,13 +273,9 @@ def eventually(
 
 
 def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) -> BThread:
-    match otherwise:
-        case "refuse":
-            return police(pattern, within).named(name)
-        case "stop":
-            return police(pattern, within, stops=True).named(name)
-        case "ask":
-            return police_asking(pattern, within, name).named(name)
+    if otherwise == "ask":
+        return police_asking(pattern, within, name).named(name)
+    return (police(pattern, within, stops=True) if otherwise == "stop" else police(pattern, within)).named(name)
 
 
 @frozen
@@ -289,26 +284,30 @@ class Memory:
 
     pattern: Pattern
     scope: Scope
-    state: Pattern | None
-    running: Running = ()
-
-    @classmethod
-    def fresh(cls, pattern: Pattern, scope: Scope) -> "Memory":
-        """Return the initial state."""
-        return cls(pattern, scope, pattern if scope.opens is None else None)
+    state: Pattern | None = field(
+        default=Factory(lambda self: self.pattern if self.scope.opens is None else None, takes_self=True)
+    )
+    running: tuple[GateApproved, ...] = ()
 
     def after(self, said: object) -> "Memory":
-        """Return the state after an event."""
+        """Return the state after an event; the actions that open and close the scope are not in it."""
+        state, opens, closes = self.state, self.scope.opens, self.scope.closes
         match said:
             case GateApproved():
-                return evolve(self, state=self._begun(said), running=(*self.running, (said.call, said)))
-            case ToolFinished():
-                approved = dict(self.running).get(said.call)
-                return self if approved is None or said.is_error else evolve(self, state=self._done(approved))
+                if state is not None:
+                    state = state.after_begin(said)
+                elif opens is not None and opens(said):
+                    state = self.pattern
+                return evolve(self, state=state, running=(*self.running, said))
+            case ToolFinished(is_error=False):
+                for approved in self.running:
+                    if approved.call == said.call and state is not None:
+                        is_last = closes is not None and closes(approved)
+                        return evolve(self, state=None if is_last else state.after_end(approved))
             case CallAnswered():
-                return evolve(self, running=tuple(each for each in self.running if each[0].id != said.call))
+                return evolve(self, running=tuple(each for each in self.running if each.call.id != said.call))
             case RunEnded() if self.scope.kind != "conversation":
-                return evolve(self, state=Memory.fresh(self.pattern, self.scope).state)
+                return evolve(Memory(self.pattern, self.scope), running=self.running)
         return self
 
     def objections(self) -> tuple[Any, object]:
@@ -322,20 +321,6 @@ class Memory:
         closing = NONE if self.scope.closes is None else where(GateApproved, self.scope.closes)
         return at_the_end | closing, Unfinished(str(missing))
 
-    def _begun(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an approval; the action that opens the scope is not in it."""
-        opens = self.scope.opens
-        if self.state is None:
-            return self.pattern if opens is not None and opens(approved) else None
-        return self.state.after_begin(approved)
-
-    def _done(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an action that succeeded; the action that closes the scope is its last."""
-        closes = self.scope.closes
-        if self.state is None or (closes is not None and closes(approved)):
-            return None
-        return self.state.after_end(approved)
-
 
 @bthread
 def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThreadBody:
@@ -343,7 +328,7 @@ def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThread
 
     `stops`: a forbidden action ends the run.
     """
-    memory, ending = Memory.fresh(pattern, scope), None
+    memory, ending = Memory(pattern, scope), None
     news = NEWS | GateRejected if stops else NEWS
     while True:
         refused, because = memory.objections()
@@ -370,7 +355,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
 
     Forbidden actions are blocked from the start; a call about which the user is asked waits for the answer.
     """
-    memory = Memory.fresh(pattern, scope)
+    memory = Memory(pattern, scope)
     described: tuple[ActionDescribed, ...] = ()
     asked: tuple[ToolCall, ...] = ()
     while True:
@@ -380,7 +365,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
                 asked = (*asked, each.call)
                 verdict = Verdict(Level.ask, "policy", "policy", explanation=str(because))
                 yield start(objection(each, verdict).named(name))
-        held = forbidden & ~calls(asked)
+        held = reduce(lambda held, call: held & ~where(GateApproved, call=call), asked, forbidden)
         said = yield sync(wait_for=NEWS | ActionDescribed | GateRejected, block=held)
         if isinstance(said, ActionDescribed):
             described = (*(each for each in described if each.call != said.call), said)
@@ -399,14 +384,6 @@ def is_over(call: ToolCall, said: Any) -> bool:
         case CallAnswered():
             return bool(said.call == call.id)
     return isinstance(said, RunEnded)
-
-
-def calls(these: tuple[ToolCall, ...]) -> Any:
-    """Return the approvals of these calls."""
-    found: Any = NONE
-    for call in these:
-        found = found | where(GateApproved, call=call)
-    return found
 
 
 KINDS = ("require", "forbid", "allow", "expect")
@@ -447,50 +424,38 @@ def _policy(node: Node) -> BThread:
     said = [kind for kind in KINDS if node.get(kind) is not None]
     if len(said) != 1:
         raise node.wrong(f"a policy says one of {', '.join(KINDS)}")
-    return _of_kind(said[0], node, **dict(_else(node)))
-
-
-def _else(node: Node) -> Iterator[tuple[str, Any]]:
-    if (name := node.get("name")) is not None:
-        yield "name", name.text()
-    if (otherwise := node.get("otherwise")) is not None:
-        if otherwise.one_of(get_args(Otherwise)) == "ask" and node.get("expect") is not None:
-            raise otherwise.wrong("`expect` is about the end, and no person is asked about that; write refuse or stop")
-        yield "otherwise", otherwise.value
-
-
-def _of_kind(kind: str, node: Node, **more: Any) -> BThread:
-    what, within = node.required(kind), _scope(node.get("within"))
+    [kind], more = said, fields(node, {"name": Node.text, "otherwise": _otherwise, "within": _scope}, others=KEYS)
+    if kind == "expect" and more.get("otherwise") == "ask":
+        told = "`expect` is about the end, and no person is asked about that; write refuse or stop"
+        raise node.required("otherwise").wrong(told)
     if (kind == "allow") != (node.get("at_most") is not None):
         raise node.wrong("`allow` says how often with `at_most`, and nothing else does")
-    match kind:
-        case "require":
-            return only_after(_match(what), *_chain(node.required("after")), within=within, **more)
-        case "forbid":
-            after = node.get("after")
-            return never(_match(what), after=() if after is None else _chain(after), within=within, **more)
-        case "allow":
-            if node.get("after") is not None:
-                raise node.wrong("`allow` counts from the beginning of its scope; write within: {from: ...}")
-            return no_more_than(node.required("at_most").count(), _match(what), within=within, **more)
-        case _:
-            return eventually(*_chain(what), after=_chain(node.required("after")), within=within, **more)
+    what, after = node.required(kind), node.get("after")
+    if kind == "require":
+        return only_after(_match(what), *_chain(node.required("after")), **more)
+    if kind == "forbid":
+        return never(_match(what), after=() if after is None else _chain(after), **more)
+    if kind == "expect":
+        return eventually(*_chain(what), after=_chain(node.required("after")), **more)
+    if after is not None:
+        raise node.wrong("`allow` counts from the beginning of its scope; write within: {from: ...}")
+    return no_more_than(node.required("at_most").count(), _match(what), **more)
 
 
-def _scope(node: Node | None) -> Scope:
-    if node is None:
-        return RUN
+def _otherwise(node: Node) -> Any:
+    return node.one_of(get_args(Otherwise))
+
+
+def _scope(node: Node) -> Scope:
     if isinstance(node.value, str):
         return {"run": RUN, "conversation": CONVERSATION}[node.one_of(("run", "conversation"))]
-    node.mapping("between", "from", "until")
-    pair = node.get("between")
-    if pair is None:
-        until = node.get("until")
-        return since(_match(node.required("from")), None if until is None else _match(until))
-    both = _chain(pair)
-    if len(both) != 2 or node.get("from") is not None or node.get("until") is not None:
+    given = fields(node, {"between": _chain, "from": _match, "until": _match})
+    if "between" not in given:
+        node.required("from")
+        return since(given["from"], given.get("until"))
+    if len(given) > 1 or len(given["between"]) != 2:
         raise node.wrong("a scope is between two actions, or from one until another")
-    return between(*both)
+    return between(*given["between"])
 
 
 def _chain(node: Node) -> tuple[Match, ...]:

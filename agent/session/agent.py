@@ -22,8 +22,7 @@ from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections import Projection
-from agent.projections.context import Context
-from agent.projections.conversation import Conversation
+from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
 from agent.tools.definition import Tool, Toolbox
 from agent.tools.workspace import Workspace

@@ -28,7 +28,11 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """Judge each described action. `judge` is a pure function; one that raises ends the run."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
-        verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
+        if described.problem is None:
+            verdict = judge(described.facts)
+        else:
+            told = f"what it would touch could not be found: {described.problem}"
+            verdict = Verdict(Level.deny, "not_described", "form", explanation=told)
         rights = rights_beyond(described.facts) if verdict.granted or verdict.level is Level.ask else ()
         if verdict.level is not Level.allow:
             yield start(objection(described, verdict, rights))
@@ -58,7 +62,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
-            request=ApprovalAsked(call, question(verdict, rights, changes_in(described))),
+            request=ApprovalAsked(call, question(verdict, rights, getattr(described, "changes", ()))),
             otherwise=lambda refusals: GateRejected(call, refusals),
             block=approval,
             wait_for=decided,
@@ -75,13 +79,6 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
             return
         because = Declined(verdict, said.text, present=said.present)
     yield sync(refuse=approval, because=because, wait_for=decided)
-
-
-def undescribed(problem: str) -> Verdict:
-    """Return the verdict on an action for which the files and programs that it would touch were not found."""
-    return Verdict(
-        Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}"
-    )
 
 
 def lift(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
@@ -101,20 +98,12 @@ grant = bthread(name="by_constitution")(lift)
 LIFTED = {"network": "reach the network", "unconfined": "run without the sandbox"}
 
 
-def changes_in(described: ActionDescribed) -> tuple[str, ...]:
-    """Return what has changed since the call was described before."""
-    return described.changes if isinstance(described, ActionChanged) else ()
-
-
 def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
     """Return the text of the question: one reason per line, the changes since, and the rights that a yes gives."""
-    lifts = ", ".join(map(_lifted, rights))
     reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
-    return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
-
-
-def _lifted(right: str) -> str:
-    return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
+    words = (right.replace("write ", "change ", 1).replace("network ", "reach ", 1) for right in rights)
+    lifts = ", ".join(LIFTED.get(right, right) for right in words)
+    return "\n".join((*reasons, f"a yes lets this one call {lifts}") if rights else reasons)
 
 
 _judged = lru_cache(maxsize=64)(judge)  # all calls of tools that touch nothing have the same facts
@@ -127,14 +116,12 @@ class Judge:
     policy: Policy
 
     def __call__(self, action: Action) -> Verdict:
-        """Return the verdict on `action`."""
+        """Return the verdict on `action`. A user approves one by declaring its tool as one that writes (S0 6.1)."""
         verdict = _judged(action, self.policy)
-        return GRANTED if self._is_approved(action, verdict) else verdict
-
-    def _is_approved(self, action: Action, verdict: Verdict) -> bool:
-        """Return whether a user has approved this action by declaring its tool as one that writes (S0 6.1)."""
+        if verdict.level is not Level.ask or self.policy.name != "workspace":
+            return verdict
         is_declared = action.category == "write" and bool(action.argv) and action.command is None
-        return self.policy.name == "workspace" and is_declared and verdict.level is Level.ask
+        return GRANTED if is_declared else verdict
 
     def __str__(self) -> str:
         return f"policy {self.policy.name}"

@@ -65,25 +65,21 @@ def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThread
                 block=FollowUpGiven if waiting == most and not at_once else None,
                 wait_for=NEWS,
             )
-            waiting = still_waiting(waiting, said, at_once)
+            if isinstance(said, FollowUpGiven):
+                waiting += not at_once
+            elif isinstance(said, RunContinued):
+                waiting = {"none": waiting, "one": waiting - 1, "all": 0}[follow_ups_heard(said.refusals)]
+            else:
+                waiting = 0  # those that a run leaves when it ends wait no more
 
 
-def still_waiting(waiting: int, said: Event, at_once: bool) -> int:
-    """Return how many follow-ups wait after what happened. Those that a run leaves when it ends wait no more."""
-    if isinstance(said, FollowUpGiven):
-        return waiting if at_once else waiting + 1
-    if isinstance(said, RunEnded):
-        return 0
-    assert isinstance(said, RunContinued)
-    return {"none": waiting, "one": waiting - 1, "all": 0}[follow_ups_heard(said.refusals)]
-
-
-def is_final(answer: AnswerCommitted) -> bool:
-    """Return whether a run would complete with this answer: it says something, and asks for no call."""
+def _is_final(answer: AnswerCommitted) -> bool:
     return not answer.calls and not answer.is_empty
 
 
-FINAL = where(AnswerCommitted, is_final)
+FINAL = where(AnswerCommitted, _is_final)
+"""The answers with which a run would complete: they say something, and ask for no call."""
+
 JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL | CompletionDeclared}
 """The events after which a hook is asked."""
 
@@ -115,11 +111,10 @@ def seek_follow_ups() -> BThreadBody:
 
 def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
     """Ask at each of these points, and again if another one was reached meanwhile."""
-    joints, following = JOINTS[what], NEXT[what]
     while True:
-        said = yield sync(wait_for=joints | OVER)
+        said = yield sync(wait_for=JOINTS[what] | OVER)
         while said is not None and not isinstance(said, OVER):
-            said = yield sync(request=MessagesSought(what), block=following, wait_for=OVER)
+            said = yield sync(request=MessagesSought(what), block=NEXT[what], wait_for=OVER)
             if isinstance(said, MessagesSought):
                 said = yield from heard(what, given)
         if said is not None:
@@ -130,13 +125,12 @@ def heard(what: What, given: Callable[[str], Event]) -> BThreadBody:
     """Wait for the messages of the hook and give them; return whether and why to ask again. While the most follow-ups
     wait, each further one is given once another was read; the conversation keeps those left at the end of the run.
     """
-    joints, following = JOINTS[what], NEXT[what]
-    found = where(MessagesFound, what=what)
+    found, following = where(MessagesFound, what=what), NEXT[what]
     again: Event | None = None
-    said = yield sync(wait_for=found | joints | OVER, block=following)
+    said = yield sync(wait_for=found | JOINTS[what] | OVER, block=following)
     while not contains(found, said):
         again = again if isinstance(again, OVER) else said
-        said = yield sync(wait_for=found | joints | OVER, block=following)
+        said = yield sync(wait_for=found | JOINTS[what] | OVER, block=following)
     for text in said.texts:
         said = yield sync(request=given(text), block=UNSAID[what], wait_for=RunEnded)
         if isinstance(said, RunEnded):

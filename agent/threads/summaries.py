@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.threads.limits import OVERFLOW
+from agent.threads.endings import OVERFLOW
 from agent.vocabulary.calls import without
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -25,7 +25,7 @@ from agent.vocabulary.events import (
     SummaryRequested,
 )
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, Event, bthread, sync, where
+from bp import BThreadBody, bthread, sync, where
 
 NO_DRAFT = where(DraftsSettled, drafts=())
 
@@ -71,17 +71,12 @@ def recover_from_overflow(summarize: bool) -> BThreadBody:
         if isinstance(settled, DraftsSettled) and summarize and not has_recovered:
             outcome = yield from summed_up()
             has_recovered = not isinstance(outcome, RunEnded)
-            if not has_recovered or not is_hopeless(outcome):
+            if not getattr(outcome, "nothing_older", False):  # no message may be left out: a summary would not help
                 continue
         if isinstance(settled, DraftsSettled):
             ending = overflow_ending(said.error, summarize)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
         has_recovered = False
-
-
-def is_hopeless(outcome: Event) -> bool:
-    """Return whether a summary failed because no message may be left out."""
-    return isinstance(outcome, SummaryFailed) and outcome.nothing_older
 
 
 def overflow_ending(error: str, summarized: bool) -> Ending:

@@ -17,20 +17,18 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Ending, Flaw
-from bp import BThreadBody, Sync, bthread, start, sync, where
+from bp import BThreadBody, bthread, start, sync, where
 
 
-def has_flaws(answer: AnswerCommitted) -> bool:
-    """Return whether a call of an answer has a flaw."""
+def _has_flaws(answer: AnswerCommitted) -> bool:
     return any(call.flaw is not None for call in answer.calls)
 
 
-def has_several_calls(answer: AnswerCommitted) -> bool:
-    """Return whether an answer asks for more than one call."""
+def _has_several_calls(answer: AnswerCommitted) -> bool:
     return len(answer.calls) > 1
 
 
-FLAWED, SEVERAL_CALLS = where(AnswerCommitted, has_flaws), where(AnswerCommitted, has_several_calls)
+FLAWED, SEVERAL_CALLS = where(AnswerCommitted, _has_flaws), where(AnswerCommitted, _has_several_calls)
 
 
 @bthread
@@ -67,11 +65,6 @@ UNAPPROVED = "the gate did not approve it"
 NONE_APPROVED = sync(wait_for=GateApproved, refuse=ToolStarted, because=UNAPPROVED)
 
 
-def some_approved(calls: tuple[ToolCall, ...]) -> Sync:
-    """Return the statement that refuses every start but those of `calls`."""
-    return sync(wait_for=APPROVAL_NEWS, refuse=where(ToolStarted, IsNotAmong(calls)), because=UNAPPROVED)
-
-
 @bthread
 def no_start_without_approval() -> BThreadBody:
     """Refuse `tool_started` for every call value (id, tool, arguments) that was not approved, once for each approval.
@@ -80,7 +73,11 @@ def no_start_without_approval() -> BThreadBody:
     """
     approved: tuple[ToolCall, ...] = ()
     while True:
-        said = yield some_approved(approved) if approved else NONE_APPROVED
+        statement = NONE_APPROVED
+        if approved:
+            others = where(ToolStarted, IsNotAmong(approved))
+            statement = sync(wait_for=APPROVAL_NEWS, refuse=others, because=UNAPPROVED)
+        said = yield statement
         if isinstance(said, GateApproved):
             approved = (*approved, said.call)
         elif isinstance(said, ToolStarted):

@@ -6,6 +6,7 @@ The last line names the broken invariant; for a deadlock there is one more for e
 from collections.abc import Callable
 from typing import Any
 
+from agent.threads.core import OWN
 from agent.verification import invariants, protocol_invariants
 from agent.verification.environment import EFFECT, is_of_world
 from agent.vocabulary.calls import ToolCall
@@ -53,18 +54,19 @@ def short(event: Event) -> str:
     return " ".join(str(word) for word in words if word)
 
 
-USUAL = "d0"
-"""The agent's first draft of a turn, which is not shown."""
-
 SCORES = {0.0: "low", 1.0: "high", None: "missing"}
 """The classes of scores in an environment."""
 
 DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
-    InferenceRequested: lambda event: () if event.draft == USUAL else (event.draft, f"({event.role})"),
+    InferenceRequested: lambda event: () if event.draft == OWN else (event.draft, f"({event.role})"),
     InferenceFinished: lambda event: (_answer(event),),
     AnswerCommitted: lambda event: (_answer(event),),
     InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(permanently)",),
-    ActionDescribed: lambda event: _judged("deny" if event.problem else event.facts.command),
+    ActionDescribed: lambda event: (
+        (f"(judged: {'deny' if event.problem else event.facts.command})",)
+        if event.problem or event.facts.command
+        else ()
+    ),
     ApprovalAnswered: lambda event: ("yes" if event.yes else "no",),
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
     CallAnswered: lambda event: (f"({event.outcome})",),
@@ -78,10 +80,6 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
 }
 
 
-def _judged(level: str | None) -> tuple[str, ...]:
-    return (f"(judged: {level})",) if level else ()
-
-
 def _subject(event: Any) -> str:
     """Return the id of a call, the name of a draft, or the number of an episode; nothing for others."""
     names = (getattr(event.subject, name, None) for name in ("id", "draft", "episode"))
@@ -89,16 +87,16 @@ def _subject(event: Any) -> str:
 
 
 def _answer(event: Any) -> str:
-    draft = "" if event.draft == USUAL else f"{event.draft} "
+    draft = "" if event.draft == OWN else f"{event.draft} "
     calls = ", ".join(call.id + (f" ({call.flaw})" if call.flaw else "") for call in event.calls)
     return draft + (f"with {calls}" if calls else "with text" if event.message.text else "(empty)")
 
 
 def _line(happened: Any) -> str:
-    requested = [name for name in happened.requested_by if name != EFFECT]
-    heard = [name for name in happened.heard_by if not is_of_world(name) and statement_of(name) is None]
-    origin = f"requested by {', '.join(requested)}" if requested else "from outside"
-    return f"{short(happened.event)}: {origin}" + (f"; waited for by {', '.join(heard)}" if heard else "")
+    requested = ", ".join(name for name in happened.requested_by if name != EFFECT)
+    heard = ", ".join(name for name in happened.heard_by if not is_of_world(name) and statement_of(name) is None)
+    origin = f"requested by {requested}" if requested else "from outside"
+    return f"{short(happened.event)}: {origin}" + (f"; waited for by {heard}" if heard else "")
 
 
 def statement_of(name: str) -> str | None:

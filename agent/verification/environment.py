@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.threads.completion import COMPLETE, PURSUE
+from agent.threads.endings import COMPLETE, PURSUE
 from agent.verification.invariants import STILL_UNDER_WAY, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

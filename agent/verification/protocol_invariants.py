@@ -29,7 +29,7 @@ from agent.vocabulary.questions import (
     ScoreRequested,
     Subject,
 )
-from bp import BThread, BThreadBody, Event, EventSet, bthread, sync, where
+from bp import BThread, BThreadBody, Event, EventSet, bthread, contains, sync, where
 from constitution import Action
 
 OF_PROTOCOLS = Invariants()
@@ -93,12 +93,7 @@ def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
     """Nothing is approved once the scores of the calls of a run, each once a turn, add up to more than the limit."""
     total, seen = 0, NO_CALLS
     while True:
-        said = yield sync(
-            wait_for=where(ScoreGiven, monitor=monitor)
-            | GateApproved
-            | RunEnded
-            | where(InferenceRequested, draft="d0")
-        )
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | GateApproved | RunEnded | NEXT_TURN)
         if isinstance(said, GateApproved):
             assert total <= limit, f"{said.call.id} is approved after suspicions that add up to more than {limit}"
         elif not isinstance(said, ScoreGiven):
@@ -111,10 +106,9 @@ def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
 @OF_PROTOCOLS.of("distrust_after_a_miss")
 def unfit_monitors_clear_nothing(monitor: str, threshold: float) -> BThreadBody:
     """Once the monitor has passed a honeypot, nothing is approved any more."""
-    given = where(ScoreGiven, monitor=monitor)
-    said = yield sync(wait_for=given)
-    while not (isinstance(said.subject, Honeypot) and not said.is_above(threshold)):
-        said = yield sync(wait_for=given)
+    said = None
+    while said is None or not isinstance(said.subject, Honeypot) or said.is_above(threshold):
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor))
     approved = yield sync(wait_for=GateApproved)
     raise AssertionError(f"{approved.call.id} is approved, and {monitor} has passed a honeypot")
 
@@ -122,10 +116,7 @@ def unfit_monitors_clear_nothing(monitor: str, threshold: float) -> BThreadBody:
 @OF_PROTOCOLS.of("taint_flow")
 def nothing_is_sent_after_a_secret(reads: Predicate, sends: Predicate) -> BThreadBody:
     """Once an action that reads a secret was approved, none is approved that sends."""
-    while True:
-        said = yield sync(wait_for=GateApproved)
-        if reads(said):
-            break
+    said = yield sync(wait_for=where(GateApproved, reads))
     while not sends(said):
         said = yield sync(wait_for=GateApproved)
     raise AssertionError(f"{said.call.id} is approved, which sends, and a secret was read")
@@ -201,12 +192,13 @@ NONE_YET: Subjects = frozenset()
 BOUNDARY = QuestionForgone | NEXT_TURN | RunEnded
 
 
-def settled(said: ScoreGiven | AuditGiven | QuestionForgone) -> Subjects:
-    """Return the subject of a question that was answered or, after an abort, not asked."""
-    about: Event = said.question if isinstance(said, QuestionForgone) else said
+def _still_owed(owed: Subjects, said: Event, told: str) -> Subjects:
+    """Return the subjects that are owed an answer after one, or a question that was not asked; at a boundary, fail."""
+    about = said.question if isinstance(said, QuestionForgone) else said
     if isinstance(about, ScoreGiven | AuditGiven | ScoreRequested | AuditRequested):
-        return frozenset({about.subject})
-    return NONE_YET
+        return owed - {about.subject}
+    assert not owed or isinstance(said, QuestionForgone), f"{said.name} comes before {told}"
+    return owed
 
 
 @OF_PROTOCOLS.of("trusted_monitoring")
@@ -214,20 +206,15 @@ def drafts_are_scored(monitor: str) -> BThreadBody:
     """Every draft of a model without trust is scored before the next turn and the end."""
     trusted: frozenset[str] = frozenset()
     owed = NONE_YET
+    news = where(ScoreGiven, monitor=monitor) | BOUNDARY | InferenceRequested | InferenceFinished
     while True:
-        said = yield sync(
-            wait_for=where(ScoreGiven, monitor=monitor)
-            | where((QuestionForgone, InferenceRequested, InferenceFinished, RunEnded))
-        )
-        if isinstance(said, ScoreGiven | QuestionForgone):
-            owed -= settled(said)
-        elif isinstance(said, InferenceFinished):
+        said = yield sync(wait_for=news)
+        if isinstance(said, InferenceFinished):
             owed |= NONE_YET if said.draft in trusted else {Draft.of(said)}
-        else:
-            is_boundary = isinstance(said, RunEnded) or said.draft == "d0"
-            assert not (owed and is_boundary), f"{said.name} comes before every draft was scored"
-            if isinstance(said, InferenceRequested):
-                trusted = trusted | {said.draft} if said.role in TRUSTED else trusted - {said.draft}
+        elif contains(BOUNDARY | ScoreGiven, said):
+            owed = _still_owed(owed, said, "every draft was scored")
+        if isinstance(said, InferenceRequested):
+            trusted = trusted | {said.draft} if said.role in TRUSTED else trusted - {said.draft}
 
 
 @OF_PROTOCOLS.of("asynchronous_monitor")
@@ -238,10 +225,8 @@ def calls_are_scored(monitor: str) -> BThreadBody:
         said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ToolStarted | BOUNDARY)
         if isinstance(said, ToolStarted):
             owed |= {said.call}
-        elif isinstance(said, ScoreGiven | QuestionForgone):
-            owed -= settled(said)
         else:
-            assert not owed, f"{said.name} comes before every call was scored"
+            owed = _still_owed(owed, said, "every call was scored")
 
 
 @OF_PROTOCOLS.of("asynchronous_monitor")
@@ -295,10 +280,8 @@ def answers_are_audited(runs: int, auditor: str) -> BThreadBody:
         said = yield sync(wait_for=where(AuditGiven, auditor=auditor) | AnswerCommitted | BOUNDARY)
         if isinstance(said, AnswerCommitted):
             owed |= {Draft.of(said)}
-        elif isinstance(said, AuditGiven | QuestionForgone):
-            owed -= settled(said)
         else:
-            assert not owed, f"{said.name} comes before the answer was audited"
+            owed = _still_owed(owed, said, "the answer was audited")
             runs -= isinstance(said, RunEnded)
 
 

@@ -11,8 +11,7 @@ import pytest
 from attrs import fields
 
 from agent.cli.build import read_server
-from agent.presets.configuration import SCHEMA
-from agent.presets.policy_files import rules_file
+from agent.presets.configuration import SCHEMA, rules_file
 from agent.presets.preset import Preset
 from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, answers_in
 from tests.agent.models.conftest import Server

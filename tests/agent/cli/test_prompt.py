@@ -19,7 +19,7 @@ from agent.cli.prompt import (
     read_prompt,
     says_stop,
 )
-from agent.presets.policy_files import read_user_rules
+from agent.presets.configuration import read_user_rules
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed
 from agent.vocabulary.messages import Image, UserMessage

@@ -11,7 +11,7 @@ import pytest
 
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
-from agent.presets.policy_files import load_policy
+from agent.presets.configuration import load_policy
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace

@@ -14,17 +14,17 @@ from agent.history.rebuilding import RebuildError, changed_bthreads, named, rebu
 from agent.history.what_if import Cause, WhatIf, find_causes, what_if
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun, read_log
-from agent.presets.policy_files import PolicyError, load_policy
+from agent.presets.configuration import PolicyError, load_policy
 from agent.protocols.flows import defer_on_critical
 from agent.protocols.monitoring import (
     blocking_monitor,
+    defer_to_resample,
     ensemble,
     plant_honeypots,
     suspicion_accumulates,
     upfront_audit,
 )
-from agent.protocols.substitution import defer_to_resample
-from agent.threads.limits import at_most
+from agent.threads.endings import at_most
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import (
     GateApproved,

@@ -9,8 +9,7 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.configuration import KEYS, read_configuration
-from agent.presets.policy_files import add_user_rule, read_user_rules
+from agent.presets.configuration import KEYS, add_user_rule, read_configuration, read_user_rules
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS, preset_named
 from agent.session.agent import Agent
@@ -75,27 +74,19 @@ def test_a_file_without_content_configures_nothing(file: Path, text: str) -> Non
     ("text", "place", "said"),
     [
         ("preset: gatd\n", "1:9", "there is no preset 'gatd'; did you mean 'gated'"),
-        ("preset: 5\n", "1:9", "expected a text, found 5"),
         ("pre: gated\n", "1:1", "unknown key 'pre'; did you mean 'preset'?"),
         ("options:\n  max_iteration: 5\n", "2:3", "unknown key 'max_iteration'; did you mean 'max_iterations'?"),
         ("options:\n  name: mine\n", "2:3", "unknown key 'name'"),
-        ("options:\n  max_iterations: -1\n", "2:19", "option max_iterations: 'max_iterations' must be >= 1: -1"),
         ("options:\n  max_iterations: '5'\n", "2:19", "expected a whole number or none, found '5'"),
-        ("options:\n  max_iterations: &all true\n", "2:19", "expected a whole number or none, found True"),
         ("options:\n  max_iterations: none\n", "2:19", "found 'none'; write null"),
-        ("options:\n  sequential: yes\n", "2:15", "expected true or false, found 'yes'"),
         ("options:\n  attempts:\n", "2:3", "expected a whole number, found None"),
         ("options:\n  limit_text: 2026-01-01\n", "2:15", "expected a text, found datetime.date"),
         ("options:\n  allow: deploy_app\n", "2:10", "expected a list of texts, found 'deploy_app'"),
-        ("options:\n  allow: [1]\n", "2:11", "expected a text, found 1"),
         ("options: [max_iterations]\n", "1:10", "expected a mapping with "),
         ("security:\n  allow_paths: []\n", "2:3", "did you mean 'allowed_paths'?"),
-        ("security:\n  denied_paths: [~]\n", "2:18", "expected a text, found nothing"),
         ("security:\n  denied_paths:\n    - ~/.ssh\n    - 5\n", "4:7", "expected a text, found 5"),
         ("- preset\n", "1:1", f"expected a mapping with {', '.join(map(repr, KEYS))}, found a list"),
-        ("preset: gated\npreset: coding\n", "2:1", "not valid YAML: found duplicate key"),
         ("options:\n  attempts: 1\n  attempts: 2\n", "3:3", "not valid YAML: found duplicate key"),
-        ("options: {attempts: 1\n", "2:1", "not valid YAML: "),
         ("\tpreset: gated\n", "1:1", "not valid YAML: "),
     ],
 )

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.model import message_tokens
-from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
-from agent.projections.conversation import Conversation
+from agent.projections.conversation import LEFT_OUT, SUMMED_UP, Context, Conversation
 from agent.projections.narration import Narration
 from agent.projections.state import StateTracker, Totals, told_to_model, told_to_user
 from agent.vocabulary.calls import ToolCall

@@ -6,15 +6,17 @@ from agent.protocols.monitoring import (
     asynchronous_monitor,
     audit_budget,
     blocking_monitor,
+    defer_to_resample,
+    defer_to_trusted,
     distrust_after_a_miss,
     ensemble,
     plant_honeypots,
     shutdown_on_catch,
     suspicion_accumulates,
+    trusted_editing,
     trusted_monitoring,
     upfront_audit,
 )
-from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import by_constitution
 from agent.verification import loop_rules
 from agent.verification.environment import any_verdict
@@ -87,3 +89,8 @@ IN_PAIRS = {
 def rules_named(*names: str) -> tuple[BThread, ...]:
     """Rules of the loop, with limits that are reached soon."""
     return tuple(rule for rule in loop_rules(PRESETS["default"]) if rule.name in names)
+
+
+def together(*names: str) -> tuple[BThread, ...]:
+    """The b-threads of several protocols, each once."""
+    return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))

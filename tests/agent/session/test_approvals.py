@@ -11,8 +11,8 @@ from attrs import evolve
 import constitution
 from agent import Agent, answer, call
 from agent.cli.prompt import StandingAnswers
+from agent.presets.configuration import read_user_rules
 from agent.presets.equipment import equip
-from agent.presets.policy_files import read_user_rules
 from agent.presets.shipped import DEFAULT
 from agent.session.agent import Run
 from agent.tools.collections import workspace_tools

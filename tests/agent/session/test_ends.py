@@ -12,7 +12,7 @@ from agent import Agent, Preset, answer, call, tool
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
 from agent.presets.shipped import PRESETS
-from agent.projections.context import SUMMED_UP
+from agent.projections.conversation import SUMMED_UP
 from agent.tools.shell import make_shell_tool
 from agent.vocabulary.events import CallAnswered, DeadlineReached, InferenceRequested, RunEnded, StopAsked, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Image, Message, Usage, UserMessage

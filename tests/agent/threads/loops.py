@@ -10,7 +10,6 @@ from constitution import Action
 
 A = ToolCall("a", "note", {"text": "a"})
 B = ToolCall("b", "note", {"text": "b"})
-C = ToolCall("c", "note", {"text": "c"})
 FLAWED = ToolCall("f", "note", flaw="truncated: the arguments break off")
 
 

@@ -1,23 +1,42 @@
-"""What rules of the loop allow: an invariant says what must not happen, and these tests what has to."""
+"""The rules of the loop: an invariant says what must not happen, and these tests what has to."""
+
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import evolve
 
-from agent.threads.completion import COMPLETE, PURSUE, complete_to_finish
-from agent.threads.core import CORE, converse
+from agent import Agent, ScriptedModel, answer, call, tool
+from agent.presets.shipped import DEFAULT
+from agent.threads.core import CORE, carry_out, choose, converse, gate, session
+from agent.threads.endings import (
+    COMPLETE,
+    PURSUE,
+    abort_on_request,
+    budget_of_cost,
+    budget_of_tokens,
+    budget_per_turn,
+    complete_to_finish,
+    stop_on_request,
+    stop_when_said,
+)
 from agent.threads.judging import by_constitution
-from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn
 from agent.threads.steering import continue_with_follow_ups, skip_when_steered
-from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
 from agent.threads.summaries import summarize_when_full
 from agent.threads.tool_calls import doom_loop
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
     AbortAsked,
+    AnswerCommitted,
     ApprovalAnswered,
     CallAnswered,
     DraftsRefused,
+    DraftsSettled,
     FollowUpGiven,
+    GateApproved,
     GateRejected,
+    HistoryGiven,
     InferenceFinished,
     InferenceRequested,
     PromptGiven,
@@ -29,14 +48,133 @@ from agent.vocabulary.events import (
     StopAsked,
     SummaryFinished,
     ToolFinished,
+    ToolStarted,
 )
 from agent.vocabulary.messages import Usage
-from agent.vocabulary.reasons import Ending, FollowUpWaits, Steered, rejected, worst_ending
+from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
 from constitution import Level, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
 
-DONE = RunEnded("completed", "answered")
+DONE = RunEnded("completed", "answered", "Done.")
+
+
+@bthread
+def refuse(events: object, because: object) -> BThreadBody:
+    while True:
+        yield sync(refuse=events, because=because)
+
+
+# session
+
+
+def test_between_runs_only_a_prompt_or_a_history_may_come() -> None:
+    loop = Loop(session())
+    loop.hear(HistoryGiven(()))
+
+    assert loop.can(PromptGiven("Go"))
+    assert not any(loop.can(event) for event in (StopAsked(), AbortAsked(), InferenceRequested(), DONE))
+
+
+# converse
+
+
+def test_when_completion_is_refused_with_an_ending_the_run_ends_so() -> None:
+    loop = Loop(converse(), refuse(DONE, Ending("stopped", "asked")))
+    loop.hear()
+    loop.hear(committed(text="Done."))
+
+    assert loop.events[-1] == RunEnded("stopped", "asked")
+
+
+# choose
+
+
+def test_all_drafts_that_were_asked_for_are_waited_for() -> None:
+    loop = Loop(choose())
+    first, second = drafted("One."), drafted("Two.", draft="d1")
+
+    assert loop.hear(InferenceRequested(), InferenceRequested("d1"), second)[-1] == "inference_finished"
+    assert loop.hear(first) == ["inference_finished", "drafts_settled", "answer_committed"]
+    assert loop.events[-2:] == [DraftsSettled(("d1", "d0")), AnswerCommitted("d1", second.message)]
+
+
+# carry_out and gate
+
+
+@pytest.mark.parametrize(
+    ("refused", "because", "text", "outcome"),
+    [
+        (ProposedAction, Flaw("no tool 'x'"), "not executed: no tool 'x'", "invalid"),
+        (ProposedAction, Ending("stopped", "asked", "Stopped."), "skipped: Stopped.", "ended"),
+        (ProposedAction, "too many", "rejected: refuse: too many", "ended"),
+        (GateApproved, "secret read", "rejected: refuse: secret read", "rejected"),
+        (
+            GateApproved,
+            Declined(Verdict(Level.ask, "r"), "no person present", present=False),
+            "denied: no person present (refuse: no person present: ask: r: no rule objects)",
+            "rejected",
+        ),
+        (ToolStarted, "not approved", "rejected: refuse: not approved", "ended"),
+    ],
+)
+def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, text: str, outcome: str) -> None:
+    """Exactly one answer, whoever refuses, and it says why."""
+    loop = Loop(carry_out(A), gate(), refuse(refused, because))
+    loop.hear(described(A))
+
+    [answered] = [event for event in loop.events if isinstance(event, CallAnswered)]
+    assert answered == CallAnswered("a", text, is_error=True, outcome=outcome)  # type: ignore[arg-type]
+    assert not any(isinstance(event, ToolStarted) for event in loop.events)
+
+
+def test_a_flaw_of_the_call_is_the_first_reason_and_the_end_of_the_run_the_last() -> None:
+    ending, flaw = Ending("stopped", "asked", "Stopped."), Flaw("truncated: ...")
+    for because, text in [
+        ((ending, "not today", flaw), "not executed: truncated: ..."),
+        ((ending, "not today"), "rejected: refuse: not today"),
+    ]:
+        loop = Loop(carry_out(A), *(refuse(ProposedAction, reason) for reason in because))
+
+        assert [event.result for event in loop.events if isinstance(event, CallAnswered)] == [text]
+
+
+def test_the_gate_names_every_b_thread_that_refuses() -> None:
+    for first, second in [("x", "y"), ("y", "x")]:
+        loop = Loop(gate(), refuse(GateApproved, first), refuse(GateApproved, second))
+        loop.hear(described(A))
+
+        expected = Refusals((Refusal("refuse", "y"), Refusal("refuse", "x")))
+        assert loop.events[-1] == GateRejected(A, expected)
+
+
+# A thousand calls of one answer take time in proportion to their number
+
+
+@tool(category="read", parallel=True)
+def look(at: int) -> str:
+    """Look."""
+    return str(at)
+
+
+def processor_time(calls: int, folder: Path) -> float:
+    """Seconds of a processor for one answer with so many calls that run together."""
+    preset = evolve(DEFAULT, max_failures=None)
+    steps: list[Any] = [answer("", *[call("look", at=number) for number in range(calls)]), "Done."]
+    begin = time.process_time()
+    with Agent(ScriptedModel(steps), [look], preset=preset, log=folder / f"{calls}.jsonl") as agent:
+        run = agent.run_sync("Look")
+    assert run.status == "completed"
+    return time.process_time() - begin
+
+
+@pytest.mark.slow
+def test_four_times_the_calls_take_about_four_times_as_long(tmp_path: Path) -> None:
+    processor_time(50, tmp_path)  # what is loaded and learned once
+
+    few, many = (min(processor_time(calls + again, tmp_path) for again in range(2)) for calls in (250, 1000))
+
+    assert many / few < 9, "in proportion 4, in squares 16"
 
 
 def again(id: str, text: str = "a") -> ToolCall:
@@ -144,7 +282,11 @@ def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks()
     assert loop.hear() == ["prompt_given", "summary_requested"]
 
 
-# stop_when_said
+def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:
+    loop = Loop(summarize_when_full(8))
+    loop.hear(PromptGiven("Go"), took(8), committed(text="Done."))
+
+    assert loop.hear(RunContinued(Refusals())) == ["run_continued", "summary_requested"]
 
 
 def test_the_letters_stop_in_whatever_is_said_and_they_alone_ask_for_a_stop() -> None:
@@ -157,23 +299,11 @@ def test_the_letters_stop_in_whatever_is_said_and_they_alone_ask_for_a_stop() ->
         assert loop.events[-1] == StopAsked(said.text)
 
 
-def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:
-    loop = Loop(summarize_when_full(8))
-    loop.hear(PromptGiven("Go"), took(8), committed(text="Done."))
-
-    assert loop.hear(RunContinued(Refusals())) == ["run_continued", "summary_requested"]
-
-
 # complete_to_finish, skip_when_steered, continue_with_follow_ups
 
 
 PURSUING = ToolCall("p", PURSUE, {"user_prompt": "Go", "objective": "All of it"})
-
-
 COMPLETING = ToolCall("c", COMPLETE, {"result": "It is done.", "status": "partial"})
-
-
-ANSWERED = RunEnded("completed", "answered", "Hello.")
 
 
 def ran(call: ToolCall) -> tuple[ToolFinished, CallAnswered]:
@@ -186,7 +316,7 @@ def test_a_complete_that_failed_or_did_not_run_completes_nothing() -> None:
     loop.hear(finished(COMPLETING, is_error=True), CallAnswered("c", "rejected", outcome="rejected"))
 
     assert loop.can(InferenceRequested())
-    assert not loop.can(ANSWERED)
+    assert not loop.can(DONE)
 
 
 @bthread
@@ -213,9 +343,7 @@ def test_a_step_that_completes_the_work_completes_the_run_though_a_stop_was_aske
         loop.hear()
         loop.hear(committed(COMPLETING), StopAsked(), *ran(COMPLETING))
 
-        ended = loop.events[-1]
-        assert isinstance(ended, RunEnded)
-        assert ended.status == status
+        assert [event.status for event in loop.events if isinstance(event, RunEnded)] == [status]
 
 
 @bthread
@@ -242,21 +370,6 @@ def test_an_end_that_is_due_and_held_becomes_the_one_that_the_user_requests_mean
             assert [event.status for event in loop.events if isinstance(event, RunEnded)] == [status]
 
 
-THIS = SteeringGiven("rather this")
-
-
-NEXT = FollowUpGiven("and then that")
-
-
-SKIPPED = "skipped: Skipped due to queued user message."
-
-
-A_FOLLOW_UP = RunContinued(Refusals((Refusal("continue_with_follow_ups", FollowUpWaits()),)))
-
-
-A_PROTOCOL = RunContinued(Refusals((Refusal("reviewer", "Look again."), *A_FOLLOW_UP.refusals)))
-
-
 def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn() -> None:
     def judge(action: object) -> Verdict:
         return Verdict(Level.ask, "any_rule", explanation="May it?")
@@ -264,14 +377,15 @@ def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn(
     loop = Loop(*CORE, by_constitution(judge), skip_when_steered())
     loop.hear(PromptGiven("Go"), drafted("", A), described(A))
 
-    loop.hear(THIS)
+    loop.hear(SteeringGiven("rather this"))
     [gone] = [event for event in loop.events if isinstance(event, GateRejected)]
     assert [refusal.because for refusal in gone.refusals] == [Steered()]
-    assert rejected("a", gone.refusals).result == SKIPPED
+    assert rejected("a", gone.refusals).result == "skipped: Skipped due to queued user message."
 
 
 def test_a_follow_up_waits_while_another_b_thread_refuses_completion() -> None:
+    refusals = Refusal("reviewer", "Look again."), Refusal("continue_with_follow_ups", FollowUpWaits())
     loop = Loop(continue_with_follow_ups())
-    loop.hear(NEXT, A_PROTOCOL)
+    loop.hear(FollowUpGiven("and then that"), RunContinued(Refusals(refusals)))
 
     assert not loop.can(DONE)

@@ -14,9 +14,8 @@ from agent import Preset, call
 from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
-from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failures
+from agent.threads.endings import at_most, budget_per_turn, retry, stop_on_request, too_many_failures
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
-from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
@@ -81,10 +80,6 @@ OTHERS = tuple(name for name in EVERY_RULE if name not in (*NAMES, "seek_steerin
 
 def rules_named(*names: str) -> tuple[BThread, ...]:
     return tuple(rule for name, rule in EVERY_RULE.items() if name in names)
-
-
-def without(*names: str) -> tuple[BThread, ...]:
-    return tuple(rule for rule in RULES if rule.name not in names)
 
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
@@ -169,8 +164,8 @@ GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any"
 TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}
 CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
 GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
-LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
-NEIGHBOURS = [*without(*LIMITS, "one_at_a_time"), one_at_a_time("neighbours")]
+LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups", "one_at_a_time")
+NEIGHBOURS = [*(rule for rule in RULES if rule.name not in LIMITS), one_at_a_time("neighbours")]
 ALL_TOGETHER = [*rules_named("only_whole_calls", "answers_in_source_order", "abort_on_request"), one_at_a_time("all")]
 ASKED = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_request", "abort_on_request")
 PEOPLE = rules_named("seek_steering", "seek_follow_ups", *ASKED)
@@ -262,7 +257,7 @@ def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
     assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
 
-THREADS = ("completion", "judging", "limits", "steering", "stopping", "summaries", "tool_calls")
+THREADS = ("endings", "judging", "steering", "summaries", "tool_calls")
 REFUSE_NOTHING = {
     "no_start_without_approval",  # defense in depth: what it refuses does not come while `carry_out` waits
     "one_at_a_time",

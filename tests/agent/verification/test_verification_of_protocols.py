@@ -11,7 +11,7 @@ from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import audit_budget, blocking_monitor
 from agent.protocols.policies import no_more_than
-from agent.threads.stopping import stop_on_request
+from agent.threads.endings import stop_on_request
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
@@ -26,9 +26,9 @@ from tests.agent.protocols.protocol_programs import (
     IN_PAIRS,
     PROGRAMS,
     rules_named,
+    together,
 )
-from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import Loops, few_examples_for, not_held, verify_each
+from tests.agent.verification.many_loops import Loops, few_examples_for, kill_and_resume, not_held, verify_each
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -36,11 +36,6 @@ pytestmark = pytest.mark.slow
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make presets` looks at all of them."""
-
-
-def together(*names: str) -> tuple[BThread, ...]:
-    """The b-threads of several protocols, each once."""
-    return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))
 
 
 def test_every_protocol_of_the_catalogue_is_verified() -> None:
@@ -57,9 +52,15 @@ def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Litera
 
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
     small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make presets` has all
-    pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
+    loops: Loops = {" + ".join(pair): ((), together(*pair)) for pair in combinations(small, 2)}
 
-    assert not_held({label: ((), protocols) for label, protocols in pairs.items()}, lambda _: FEW_EXAMPLES) == {}
+    assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
+
+
+def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after_the_other() -> None:
+    loops: Loops = {"both": (ABORTED, together("constitution_only", "ask_on_critical"))}
+
+    assert not_held(loops, few_examples_for) == {}
 
 
 def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> None:
@@ -87,12 +88,9 @@ def test_the_order_of_protocols_makes_no_difference(pair: tuple[str, str]) -> No
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -> None:
     """Every protocol, with people who say anything; `make presets` kills more of them."""
-    rules = loop_rules(PRESETS[preset])
-    killed = [
-        problem
-        for protocols in PROGRAMS.values()
-        for problem in kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=2, kills=4)
-    ]
+    rules, killed = loop_rules(PRESETS[preset]), list[str]()
+    for protocols in PROGRAMS.values():
+        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=2, kills=4)
 
     assert len(killed) > 6 * len(PROGRAMS)
     assert not any(killed), "\n".join(filter(None, killed))
@@ -144,27 +142,6 @@ def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> 
     result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=3_000)
 
     assert is_found(fault, result), told(result)
-
-
-def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after_the_other() -> None:
-    protocols = together("constitution_only", "ask_on_critical")
-
-    result = verify_loop(ABORTED, protocols, examples=few_examples_for(protocols))
-
-    assert result.holds, told(result)
-
-
-def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
-    @bthread
-    def forgets() -> BThreadBody:
-        yield sync(wait_for=GateApproved)
-
-    kept = invariants_of_protocols(PROGRAMS["blocking_monitor"])
-    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, invariants=kept, first=True)
-
-    story = tell(result.violations[0]).splitlines()
-    assert story[-1].startswith("starts_were_cleared is broken: ")
-    assert not any("waited for by" in line and "starts_were_cleared" in line for line in story)
 
 
 def test_every_invariant_of_a_protocol_has_a_fault_that_breaks_it() -> None:
@@ -268,12 +245,3 @@ def test_a_predicate_that_accepts_nothing_is_reported_also_where_it_stands_in_a_
 
     assert (result.violations, result.verdict) == ((), "unreached")
     assert result.coverage.unreached == ("at_most: where(GateApproved, deploys)",)
-
-
-@pytest.mark.parametrize("protocol", [taint_flow(), download_then_run()], ids=lambda protocol: protocol.name)
-def test_a_faulty_protocol_is_found_with_the_predicates_that_ship(protocol: BThread) -> None:
-    [fault] = [fault for fault in FAULTS if fault.bthread == protocol.name]
-
-    result = verify_loop([], [fault.planted_in(protocol)], examples=few_examples_for([protocol]), first=True)
-
-    assert [violation.kind for violation in result.violations] == ["error"], told(result)

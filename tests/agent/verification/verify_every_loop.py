@@ -24,7 +24,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
@@ -33,9 +33,8 @@ from agent.verification.counterexample import tell
 from agent.verification.environment import people_for
 from agent.vocabulary.events import AbortAsked, FollowUpGiven, PromptGiven, SteeringGiven, StopAsked
 from bp import BThread, Event, Verification
-from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS
-from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import few_examples_for, loops_of, verify_each
+from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, together
+from tests.agent.verification.many_loops import few_examples_for, kill_and_resume, loops_of, verify_each
 
 PAGE = Path(__file__).parents[3] / "docs" / "verification.md"
 BY_DEFAULT = 1_000_000  # states
@@ -63,16 +62,6 @@ FEW = len(NAMES) if os.environ.get("SUBSETS") == "all" else 3  # rules that are 
 Subsets = tuple[tuple[str, ...], ...]
 
 
-@frozen
-class Row:
-    """What verifying several subsets of so many rules gave."""
-
-    size: int
-    subsets: int
-    states: int
-    broken: int
-
-
 def batches() -> Iterator[Subsets]:
     """Yield the subsets that are looked at, of equally many rules together."""
     for size in range(len(NAMES) + 1):
@@ -81,38 +70,31 @@ def batches() -> Iterator[Subsets]:
             yield from (subsets[start : start + AT_ONCE] for start in range(0, len(subsets), AT_ONCE))
 
 
-def check(subsets: Subsets) -> Row:
-    """Verify the loop with each of several subsets; print what is violated as soon as it is found."""
-    states, broken = 0, 0
+def check(subsets: Subsets) -> tuple[int, Counter[str]]:
+    """Verify the loop with each of several subsets; print what is violated; return their size, and what was counted."""
+    found: Counter[str] = Counter(subsets=len(subsets))
     for label, _, result in verify_each(loops_of(RULES, subsets)):
-        states += result.states
-        broken += bool(result.violations)
+        found.update(states=result.states, broken=bool(result.violations))
         for violation in result.violations:
             print(f"{label}\n\n{tell(violation)}\n", flush=True)
-    return Row(len(subsets[0]), len(subsets), states, broken)
+    return len(subsets[0]), found
 
 
 def verify_subsets() -> int:
     """Verify the subsets, tell how far it is, and write the table; return the exit code."""
-    rows: list[Row] = []
+    by_size: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    total: Counter[str] = Counter()
     with processes() as pool:
-        for row in pool.map(check, batches()):
-            rows.append(row)
-            told = f"{sum(row.subsets for row in rows)} subsets, {sum(row.broken for row in rows)} broken"
-            print(told, file=sys.stderr, flush=True)
-    write("verify", f"\n{table(rows)}\n")
-    return int(any(row.broken for row in rows))
-
-
-def table(rows: list[Row]) -> str:
-    """Return the subsets by their size."""
-    by_size = [(str(size), [row for row in rows if row.size == size]) for size in sorted({row.size for row in rows})]
+        for size, found in pool.map(check, batches()):
+            by_size[str(size)].update(found)
+            total.update(found)
+            print(f"{total['subsets']} subsets, {total['broken']} broken", file=sys.stderr, flush=True)
     lines = [
-        f"| {label} | {sum(row.subsets for row in some):,} | {sum(row.states for row in some):,} "
-        f"| {'**broken**' if any(row.broken for row in some) else 'holds'} |"
-        for label, some in (*by_size, (f"these, of {2 ** len(NAMES):,}", rows))
+        f"| {label} | {some['subsets']:,} | {some['states']:,} | {'**broken**' if some['broken'] else 'holds'} |"
+        for label, some in (*by_size.items(), (f"these, of {2 ** len(NAMES):,}", total))
     ]
-    return "\n".join(["| rules | subsets | states | |", "| --- | ---: | ---: | --- |", *lines])
+    write("verify", "\n".join(["", "| rules | subsets | states | |", "| --- | ---: | ---: | --- |", *lines, ""]))
+    return int(bool(total["broken"]))
 
 
 # `make presets`
@@ -150,13 +132,9 @@ def policies() -> Iterator[tuple[str, tuple[BThread, ...]]]:
 def groups() -> dict[str, tuple[Sequence[BThread], Programs]]:
     """Every row of the table: the rules, and the programs beside them."""
     alone = {"nothing": (), **PROGRAMS, **dict(policies())}
-    pairs = {" + ".join(pair): _together(pair) for pair in combinations(IN_PAIRS, 2)}
+    pairs = {" + ".join(pair): together(*pair) for pair in combinations(IN_PAIRS, 2)}
     of_presets = {preset.name: (loop_rules(preset), alone) for preset in PRESETS.values()}
     return {**of_presets, PAIRS: (loop_rules(PRESETS["default"]), pairs)}
-
-
-def _together(names: Sequence[str]) -> tuple[BThread, ...]:
-    return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))
 
 
 def verdict(result: Verification) -> Literal["violated", "bounded", "holds"]:

@@ -1,3 +1,0 @@
-"""The fixtures of the tests of presets."""
-
-from tests.agent.session.conftest import anyio_backend as anyio_backend

@@ -1,3 +1,0 @@
-"""The fixtures of the tests of protocols."""
-
-from tests.agent.session.conftest import anyio_backend as anyio_backend
