@@ -7,8 +7,6 @@ quoted text, here-documents, and ends of commands for bash. Where the two differ
 import re
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from constitution.tables import pattern
 
 if TYPE_CHECKING:
@@ -27,16 +25,16 @@ class Unclear(Exception):
     """The text is ambiguous, or incomplete."""
 
 
-@define
 class Scan:
     """The parts of a text, as offsets. `unclear`: why the rest could not be scanned."""
 
-    comments: list[Span] = field(factory=list)
-    quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes
-    documents: list[Span] = field(factory=list)  # bodies of here-documents, without the end word
-    joined: list[int] = field(factory=list)  # line continuations
-    newlines: list[tuple[int, int]] = field(factory=list)  # ends of lines of code, with the bracket they are in
-    unclear: str = ""
+    def __init__(self) -> None:
+        self.comments: list[Span] = []
+        self.quoted: list[Span] = []  # '...' and $'...', with their quotes
+        self.documents: list[Span] = []  # bodies of here-documents, without the end word
+        self.joined: list[int] = []  # line continuations
+        self.newlines: list[tuple[int, int]] = []  # ends of lines of code, with the bracket they are in
+        self.unclear = ""
 
 
 def scan(text: str) -> Scan:

@@ -4,9 +4,9 @@ Everything has a *tuple of possible values*; a branch that may or may not be tak
 """
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from constitution.effects import UNKNOWN
 
@@ -134,10 +134,8 @@ class Origin(Enum):
     ANYTHING = auto()
 
 
-@frozen
-class Flow:
-    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and
-    FILE.
+class Flow(NamedTuple):
+    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and FILE.
 
     The text of ANYTHING is the part that is known.
     """

@@ -8,9 +8,7 @@ reason for doubt too.
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
-
-from attrs import frozen
+from typing import TYPE_CHECKING, NamedTuple
 
 from constitution.shell.scanner import differs, scan
 from constitution.tables import byte_pattern, pattern
@@ -55,19 +53,18 @@ OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
 """An unescaped backtick; together with an escaped one the parser pairs them wrongly."""
 
 MISREAD = (
-    (re.compile(r"\$\{[^{}'\"]*@P\}"), "text that is expanded again"),
-    (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
-    (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
-    (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
+    (pattern(r"\$\{[^{}'\"]*@P\}"), "text that is expanded again"),
+    (pattern(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
+    (pattern(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
+    (pattern(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
     (
-        re.compile(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
+        pattern(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
         "a block as a coprocess",
     ),
 )
 
 
-@frozen
-class Script:
+class Script(NamedTuple):
     """Parsed text: the tree's root, its bytes, and why it is doubtful ("" if it is not)."""
 
     root: "Node | None"

@@ -29,16 +29,15 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from typing import NamedTuple
-
-from attrs import field, frozen
+from typing import Any, NamedTuple, TypeVar
 
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, pattern, said_of, table, table_names
+from constitution.tables import Block, blocks_of, names_of_kind, one_line, pattern, said_of, table, table_names
 
 # Command lines: options and operands
 
 NONE = frozenset[str]()
+R = TypeVar("R")
 
 
 class Line(NamedTuple):
@@ -125,59 +124,28 @@ def _in_lines(options: frozenset[str]) -> str:
     return "\n" + "\n".join(options)
 
 
-# Rows
+# Rows: tuples, for speed, since attrs would take 5 ms to make these classes
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.replace("\n", "").split("|"))
-
-
-def _effect(name: str) -> Effect:
-    return Effect[name.upper()]
-
-
-def _effect_or_none(name: str | None) -> Effect | None:
-    return None if name is None else _effect(name)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern compiled on first use: a command needs few of the rows."""
-    return re.compile(text)
-
-
-def _tuple(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(words)
-
-
-@frozen
-class Does:
+class Does(NamedTuple):
     """One effect of a program, if one of `given`, none of `unless` and an operand matching `words` are there."""
 
-    effect: Effect = field(converter=_effect)
-    to: str = field(default="", converter=one_line)
-    given: frozenset[str] = field(default="", converter=_set)
-    unless: frozenset[str] = field(default="", converter=_set)
-    besides: frozenset[str] = field(default="", converter=_set)  # and one of these options
-    words: str = field(default="", converter=one_line)  # a pattern
-    also: str = field(default="", converter=one_line)  # a pattern for another operand
-    lacks: str = field(default="", converter=one_line)  # a pattern for no operand
-    first: str = field(default="", converter=one_line)  # a pattern for the first operand
-    values: str = field(default="", converter=one_line)  # a pattern for the value of one of the given options
+    effect: Effect
+    to: str = ""
+    given: frozenset[str] = NONE
+    unless: frozenset[str] = NONE
+    besides: frozenset[str] = NONE  # and one of these options
+    words: str = ""  # a pattern
+    also: str = ""  # a pattern for another operand
+    lacks: str = ""  # a pattern for no operand
+    first: str = ""  # a pattern for the first operand
+    values: str = ""  # a pattern for the value of one of the given options
     says: str = ""
-    flags: str = field(default="", converter=one_line)  # a pattern for the name of an option
+    flags: str = ""  # a pattern for the name of an option
     bare: bool = False  # only without operands
-    texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that have this effect
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # similar commands without it
+    texts: str = ""  # a pattern for an operand, or for the value of any option
+    match: tuple[str, ...] = ()  # commands that have this effect
+    not_match: tuple[str, ...] = ()  # similar commands without it
 
     def applies(self, line: Line) -> bool:
         """Return whether a command line has this effect."""
@@ -187,41 +155,113 @@ class Does:
             return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
-        if self.flags and not any(map(_pattern(self.flags).search, line.flags)):
+        if self.flags and not _has(self.flags, line.flags):
             return False
-        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
+        if self.values and not _has(self.values, line.value_of(*self.given)):
             return False
-        if self.texts and not _anywhere(_pattern(self.texts), line):
+        if self.texts and not _has(self.texts, (*line.operands, *(value for _, value in line.values))):
             return False
-        if self.words and not any(map(_pattern(self.words).search, line.operands)):
+        if self.words and not _has(self.words, line.operands):
             return False
-        if self.lacks and any(map(_pattern(self.lacks).search, line.operands)):
+        if self.lacks and _has(self.lacks, line.operands):
             return False
-        if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
+        if self.first and not _has(self.first, line.operands[:1]):
             return False
-        return not self.also or any(map(_pattern(self.also).search, line.operands))
+        return not self.also or _has(self.also, line.operands)
 
 
-def _anywhere(pattern: re.Pattern[str], line: Line) -> bool:
-    return any(map(pattern.search, line.operands)) or any(pattern.search(value) for _, value in line.values)
+def _has(pattern: str, words: Iterable[str]) -> bool:
+    return any(map(_pattern(pattern).search, words))
 
 
-def _all(rows: "list[dict[str, object]] | tuple[Does, ...]") -> tuple[Does, ...]:
-    return tuple(row if isinstance(row, Does) else Does(**row) for row in rows)  # type: ignore[arg-type]
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern compiled on first use: a command needs few of the rows."""
+    return re.compile(text)
 
 
-@frozen
-class Program:
-    """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
+class Program(NamedTuple):
+    """A row: names (with subcommands, as in "git push"), options that take a value, effects.
 
-    names: tuple[str, ...] = field(converter=_names)
-    does: tuple[Does, ...] = field(default=(), converter=_all)
-    takes: frozenset[str] = field(default="", converter=_set)
+    `match`: commands that are gated because of this row; `not_match`: commands that resemble them and are allowed.
+    """
+
+    names: tuple[str, ...]
+    does: tuple[Does, ...] = ()
+    takes: frozenset[str] = NONE
     long_style: bool = False
-    unless: frozenset[str] = field(default="", converter=_set)  # with one of these it is read-only
-    runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
+    unless: frozenset[str] = NONE  # with one of these it is read-only
+    runs: tuple[str, ...] = ()  # options whose value is a shell script
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+class Wrapper(NamedTuple):
+    """A row of a program that runs another one. `match` and `not_match` as in `Program`."""
+
+    names: tuple[str, ...]  # with subcommands, as in "docker exec"
+    takes: frozenset[str] = NONE  # options with a value
+    skip: int = 0  # operands before the command
+    script: tuple[str, ...] = ()  # options whose value is shell text
+    joins: bool = False  # the operands are joined to shell text
+    assignments: bool = False  # assignments may stand before the command
+    looks: frozenset[str] = NONE  # read-only options
+    only: frozenset[str] = NONE  # it runs a command only after one of these words
+    by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
+    instead: bool = False  # a script takes the place of a command
+    moves: frozenset[str] = NONE  # options with the folder of the command
+    dashes: bool = False  # the command begins after `--`, if there is one
+    loose: bool = False  # it has many options: the command begins at the first word that names a program
+    scripts: bool = False  # every operand is shell text
+    typed: bool = False  # a bare shell in it is interactive
+    inside: bool = False  # the command runs in a throw-away container, with its own paths
+    effect: Effect | None = None
+    says: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+class Holds(Enum):
+    """The meaning of the value of a variable, beside text."""
+
+    COMMAND = auto()
+    ARGUMENTS = auto()  # options of a program
+    LOADED = auto()  # a file that every program loads
+    FOLDERS = auto()  # search paths of programs, or of parts of them
+    OPTIONS = auto()  # options, some of which name files that are loaded
+    TEXT = auto()
+
+
+class Variable(NamedTuple):
+    """A row: the meaning of the value of variables, and the effect of a value that matches the pattern."""
+
+    names: tuple[str, ...]
+    holds: Holds
+    effect: Effect | None = None
+    values: str = ""  # a pattern
+    of: str = ""  # the program whose options they are
+    says: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+def _row(kind: type[R], block: Block) -> R:
+    return kind(**{column: READ[column](value) if column in READ else value for column, value in block.items()})
+
+
+READ: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(
+        ("takes", "given", "unless", "besides", "looks", "only", "moves"), lambda text: frozenset(text.split())
+    ),
+    **dict.fromkeys(("runs", "script"), lambda text: tuple(text.split())),
+    **dict.fromkeys(("to", "words", "also", "lacks", "first", "values", "flags", "texts"), one_line),
+    **dict.fromkeys(("match", "not_match"), tuple),
+    "names": lambda text: tuple(one_line(text).split("|")),
+    "does": lambda blocks: tuple(_row(Does, block) for block in blocks),
+    "effect": lambda name: Effect[name.upper()],
+    "holds": lambda name: Holds[name.upper()],
+}
+"""The columns whose text in the tables stands for something else."""
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
@@ -269,19 +309,29 @@ VERSIONED = pattern(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
 @cache
 def _rows(name: str) -> tuple[Program, ...]:
-    return tuple(Program(**block) for block in blocks_of("program", name))
+    return tuple(_row(Program, block) for block in blocks_of("program", name))
+
+
+def _with_beginnings(names: Iterable[str]) -> set[str]:
+    """Return names of several words with their beginnings: "git stash drop", "git stash" and "git"."""
+    found, shorter = set[str](), {name for name in names if " " in name}
+    while shorter:
+        found |= shorter
+        shorter = {name.rpartition(" ")[0] for name in shorter if " " in name} - found
+    return found
 
 
 @cache
 def _heads() -> frozenset[str]:
     """Return the names that have rows for subcommands: "git", "git stash"."""
-    return frozenset(name[: match.start()] for name in table_names("program") for match in re.finditer(" ", name))
+    names = _with_beginnings(table_names("program"))
+    return frozenset(name.rpartition(" ")[0] for name in names if " " in name)
 
 
 @cache
 def _subcommands() -> frozenset[str]:
-    names = (name.split() for kind in ("program", "wrapper") for name in table_names(kind) if " " in name)
-    return frozenset(" ".join(words[:end]) for words in names for end in range(2, len(words) + 1))
+    names = _with_beginnings(table_names("program") | table_names("wrapper"))
+    return frozenset(name for name in names if " " in name)
 
 
 def is_subcommand(name: str) -> bool:
@@ -333,7 +383,7 @@ def behind_options(words: list[str], takes: frozenset[str]) -> list[str]:
 
 @cache
 def _known_names() -> frozenset[str]:
-    named = frozenset(name.split()[0] for name in table_names("program")) | names_of_kind("harmless")
+    named = frozenset(name.partition(" ")[0] for name in table_names("program")) | names_of_kind("harmless")
     return named - names_of_kind("little_known")
 
 
@@ -368,35 +418,9 @@ def all_programs() -> tuple[Program, ...]:
 # Programs that run another one
 
 
-@frozen
-class Wrapper:
-    """A row. `match`: examples whose inner command is gated; `not_match`: examples that are allowed."""
-
-    names: tuple[str, ...] = field(converter=_names)  # with subcommands, as in "docker exec"
-    takes: frozenset[str] = field(default="", converter=_set)  # options with a value
-    skip: int = 0  # operands before the command
-    script: tuple[str, ...] = field(default="", converter=_words)  # options whose value is shell text
-    joins: bool = False  # the operands are joined to shell text
-    assignments: bool = False  # assignments may stand before the command
-    looks: frozenset[str] = field(default="", converter=_set)  # read-only options
-    only: frozenset[str] = field(default="", converter=_set)  # it runs a command only after one of these words
-    by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
-    instead: bool = False  # a script takes the place of a command
-    moves: frozenset[str] = field(default="", converter=_set)  # options with the folder of the command
-    dashes: bool = False  # the command begins after `--`, if there is one
-    loose: bool = False  # it has many options: the command begins at the first word that names a program
-    scripts: bool = False  # every operand is shell text
-    typed: bool = False  # a bare shell in it is interactive
-    inside: bool = False  # the command runs in a throw-away container, with its own paths
-    effect: Effect | None = field(default=None, converter=_effect_or_none)
-    says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=_tuple)
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)
-
-
 @cache
 def _wrappers(name: str) -> tuple[Wrapper, ...]:
-    return tuple(Wrapper(**block) for block in blocks_of("wrapper", name))
+    return tuple(_row(Wrapper, block) for block in blocks_of("wrapper", name))
 
 
 def wrapper_of(name: str) -> Wrapper | None:
@@ -412,7 +436,7 @@ def wraps_behind_subcommands(name: str) -> bool:
 
 @cache
 def _wrapping_heads() -> frozenset[str]:
-    return frozenset(name.split()[0] for name in table_names("wrapper") if " " in name)
+    return frozenset(name.partition(" ")[0] for name in table_names("wrapper") if " " in name)
 
 
 def all_wrappers() -> tuple[Wrapper, ...]:
@@ -476,39 +500,10 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
 # Variables
 
 
-class Holds(Enum):
-    """The meaning of a value, beside text."""
-
-    COMMAND = auto()
-    ARGUMENTS = auto()  # options of a program
-    LOADED = auto()  # a file that every program loads
-    FOLDERS = auto()  # search paths of programs, or of parts of them
-    OPTIONS = auto()  # options, some of which name files that are loaded
-    TEXT = auto()
-
-
-def _holds(name: str) -> Holds:
-    return Holds[name.upper()]
-
-
-@frozen
-class Variable:
-    """A row: names, the meaning of the value, and the effect of a value that matches the pattern."""
-
-    names: tuple[str, ...] = field(converter=_words)
-    holds: Holds = field(converter=_holds)
-    effect: Effect | None = field(default=None, converter=_effect_or_none)
-    values: str = field(default="", converter=one_line)  # a pattern
-    of: str = ""  # the program whose options they are
-    says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
-
-
 @cache
 def all_variables() -> tuple[Variable, ...]:
     """Return every row."""
-    return tuple(Variable(**row) for row in table("variables")["variable"])
+    return tuple(_row(Variable, block) for block in table("variables")["variable"])
 
 
 @cache
