@@ -116,16 +116,20 @@ def _typed(text: str) -> str:
 SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
 SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
 SED_KEEPS = pattern(r"(?:-[nErsuz]*i|--in-place=)(.*/.*)")
-SED_ADDRESS = pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
-SED_LINE = pattern(r"(?:[^\\\n]|\\.|\\$)*", re.S)
-SED_BRACKET = pattern(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
-SED_FLAGS = pattern(r"[gpiImMe\d \t]*")
-SED_NUMBER = pattern(r"[ \t]*\d*")
-SED_LABEL = pattern(r"[^;}\n]*")
-SED_MODES = pattern("[IM]*")
-SED_INSERTS = frozenset("aic")
-SED_FILES = frozenset("rRwW")
-SED_PLAIN = frozenset("=dDFgGhHnNpPxz")
+SED_BRACKET = r"(?>\[\^?\]?(?:\[(?P<class>[:.=]).*?(?P=class)\]|[^\]\n])*\])(?<!\\\])"
+SED_PART = r"(?:(?!(?P={0}))(?:\\.|" + SED_BRACKET + r"|[^\\\[]))*+(?P={0})"
+SED_COMMAND = pattern(
+    r"[ \t\n;{}]*(?:(?:\d+(?:~\d+)?|\$|[+~]\d+|(?:(?=/)|\\)(?P<a>[^\\\n])"
+    + SED_PART.format("a")
+    + r"[IM]*)?[ \t]*(?:,[ \t]*)?){2}[! \t]*(?:s(?P<s>[^\\\n])"
+    + SED_PART.format("s").replace("class", "class_in_s")
+    + r"(?P<new>(?:(?!(?P=s))(?:\\.|[^\\]))*+)(?P=s)(?P<flags>[gpiImMe\d \t]*)(?:w(?P<into>[^\n]*)|(?=[;}\n#]|\Z))"
+    r"|y(?P<y>[^\\\n])(?:(?:(?!(?P=y))(?:\\.|[^\\]))*+(?P=y)){2}"
+    r"|(?P<inserts>[aic])(?P<text>(?:[^\\\n]|\\.|\\$)*)|(?P<uses>[rRwWe])(?P<file>[^\n]*)"
+    r"|#[^\n]*|[:btTv][^;}\n]*|[lqQL][ \t]*\d*|[=dDFgGhHnNpPxz{}]|(?P<other>.?))",
+    re.S,
+)
+"""A command behind its addresses; `other`: nothing, what sed refuses, or what cannot be read."""
 
 
 def sed(command: Command) -> Steps:
@@ -172,105 +176,17 @@ def _sed_commands(script: str) -> Iterator[tuple[str, str]]:
     """Yield the commands that insert text, read, write or start something, with their arguments. Raises ValueError."""
     at = 0
     while at < len(script):
-        if script[at] in " \t\n;{}":
-            at += 1
-            continue
-        at = _behind_addresses(script, at)
-        letter, at = script[at : at + 1], at + 1
-        if letter == "s":
-            at, (replacement, flags, file) = _substitution(script, at)
-            yield from (("e", replacement),) if "e" in flags else ()
-            yield from (("w", file),) if file else ()
-        elif letter in SED_INSERTS or letter in SED_FILES or letter == "e":
-            end = _matched(SED_LINE, script, at).end() if letter in SED_INSERTS else _end_of_line(script, at)
-            yield letter, re.sub(r"\\(.)", r"\1", script[at:end].strip().removeprefix("\\\n"), flags=re.S)
-            at = end
-        else:
-            at = _behind_plain(letter, script, at)
-
-
-def _behind_plain(letter: str, script: str, at: int) -> int:
-    """Return the end of a command without effects on files or programs."""
-    if letter == "#":
-        return _end_of_line(script, at)
-    if letter == "y":
-        separator = script[at : at + 1]
-        return _part(script, _part(script, at + 1, separator), separator)
-    if letter and letter in ":btTv":
-        return _matched(SED_LABEL, script, at).end()
-    if letter and letter in "lqQL":
-        return _matched(SED_NUMBER, script, at).end()
-    if letter == UNKNOWN:
-        raise ValueError("a command that is not known in advance")
-    return at if letter in SED_PLAIN or letter in ("{", "}") else len(script)  # sed refuses the whole script
-
-
-def _behind_addresses(script: str, at: int) -> int:
-    """Return the start of the command in `1,/end/I!p`."""
-    for _ in range(2):
-        if match := SED_ADDRESS.match(script, at):
-            at = match.end()
-        elif script[at : at + 1] in ("/", "\\"):
-            at += script[at] == "\\"
-            end = _part(script, at + 1, script[at : at + 1], brackets=True)
-            at = _matched(SED_MODES, script, end).end()
-        at = _behind_blanks(script, at)
-        if script[at : at + 1] == ",":
-            at = _behind_blanks(script, at + 1)
-    while script[at : at + 1] in ("!", " ", "\t"):
-        at += 1
-    return at
-
-
-def _behind_blanks(script: str, at: int) -> int:
-    while script[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at
-
-
-def _end_of_line(script: str, at: int) -> int:
-    end = script.find("\n", at)
-    return len(script) if end < 0 else end
-
-
-def _part(script: str, at: int, separator: str, *, brackets: bool = False) -> int:
-    """Return the end of the text after a separator; in a pattern, a separator within `[...]` is text."""
-    if not separator or separator in "\\\n":
-        raise ValueError(separator)
-    while at < len(script) and script[at] != separator:
-        if script[at] == "[" and brackets:
-            at = _bracket(script, at)
-        else:
-            at += 2 if script[at] == "\\" else 1
-    if at >= len(script):
-        raise ValueError("the text ends within a pattern")
-    return at + 1
-
-
-def _bracket(script: str, at: int) -> int:
-    match = SED_BRACKET.match(script, at)
-    if match is None or match[0].endswith("\\]"):
-        raise ValueError("it is not clear where brackets end")
-    return match.end()
-
-
-def _substitution(script: str, at: int) -> tuple[int, tuple[str, str, str]]:
-    """Read `/pattern/replacement/flags`; return its end, the replacement, the flags, and the file of `w`."""
-    separator = script[at : at + 1]
-    start = _part(script, at + 1, separator, brackets=True)
-    end = _part(script, start, separator)
-    match = _matched(SED_FLAGS, script, end)
-    at, file = match.end(), ""
-    if script[at : at + 1] == "w":
-        end_of_line = _end_of_line(script, at)
-        file, at = script[at + 1 : end_of_line].strip(), end_of_line
-    elif script[at : at + 1] not in ("", ";", "}", "\n", "#"):
-        raise ValueError("a flag that is not known")
-    return at, (script[start : end - 1].replace("\\" + separator, separator), match[0], file)
-
-
-def _matched(pattern: re.Pattern[str], script: str, at: int) -> re.Match[str]:
-    match = pattern.match(script, at)
-    if match is None:
-        raise ValueError(script[at : at + 1])
-    return match
+        match = SED_COMMAND.match(script, at)
+        assert match is not None  # its last branch matches anything
+        at, other, replaces = match.end(), match["other"], match["s"]
+        if other is not None and other in f"sy/\\{UNKNOWN}" and other:
+            raise ValueError("a command, a pattern or a flag that is not known")
+        if other is not None:
+            return
+        if replaces and "e" in match["flags"]:
+            yield "e", match["new"].replace("\\" + replaces, replaces)
+        if match["into"] and match["into"].strip():
+            yield "w", match["into"].strip()
+        if letter := match["inserts"] or match["uses"]:
+            text = match["text"] or match["file"] or ""
+            yield letter, re.sub(r"\\(.)", r"\1", text.strip().removeprefix("\\\n"), flags=re.S)
