@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from constitution.analysis.file_flow import LOST, losses
-from constitution.analysis.program_rows import secrets_in_code
+from constitution.analysis.program_rows import found_in
 from constitution.analysis.steps import (
     Command,
     Copied,
@@ -29,8 +29,6 @@ from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read
 from constitution.zones import GLOB, is_private
 
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
-PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
-ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
 
 
 def git(command: Command) -> Steps:
@@ -145,39 +143,12 @@ def _setting(key: str, value: str) -> Steps:
 def database(command: Command) -> Steps:
     r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
     for word in [*command.argv[1:], *command.stdin.text.splitlines()]:
-        if match := ESCAPES.search(word):
-            yield from as_typed(match[1])
-        yield from secrets_in_code(word)
-        yield from _files_of_console(word)
-        for script in PROGRAMS.findall(word):
-            yield Script(script.replace("''", "'"))
+        yield from found_in("console", word)
     if command.stdin.text:
         yield Started(
             [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
             Flow(command.stdin.origin),
         )
-
-
-LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = pattern(r"^\s*\.read\s+['\"]?([^\s'\"]+)")
-IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*['\"]?([^\s'\"]+)")
-WRITTEN_BY_CONSOLE = pattern(
-    r"(?i)(?:^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?|\bvacuum\s+(?:\w+\s+)?into\s+)['\"]?([^\s'\"]+)"
-)
-
-
-def _files_of_console(text: str) -> Steps:
-    """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
-    for path in LOADED.findall(text):
-        yield Found(Effect.PRELOAD, path=path, says="load {path}")
-    for path in IMPORTED_BY_CONSOLE.findall(text):
-        yield Found(Effect.READ, path=path)
-    for path in READ_BY_CONSOLE.findall(text):
-        yield Found(Effect.EXECUTE, path=path)
-    for path in WRITTEN_BY_CONSOLE.findall(text):
-        if path not in ("stdout", "off"):
-            yield Found(Effect.WRITE, path=path)
-            yield Found(Effect.DISCARD, path=path)
 
 
 def aws(command: Command) -> Steps:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import quoted, read_code
-from constitution.analysis.program_rows import QUOTED
+from constitution.analysis.program_rows import found_in
 from constitution.analysis.python_code import read_python
 from constitution.analysis.shells import run_script
 from constitution.analysis.steps import Command, Found, Script, Started, Steps, Wrote, as_typed
@@ -35,37 +35,20 @@ def editor(command: Command) -> Steps:
     if command.name in ("ed", "red", "ex") and command.stdin.origin not in (Origin.TEXT, Origin.NOTHING):
         yield Found(Effect.RUN_UNKNOWN_CODE)
     for text in command.stdin.text.splitlines():
-        yield from _files_of_vim(text)
+        yield from found_in("vim", text)
         if match := re.match(r"\s*(?::?[%\d,$]*\s*(?:[rw]\s*)?!|shell\s)(.*)", text):
             yield from as_typed(match[1])
 
 
 def _ex_command(text: str) -> Steps:
-    yield from _files_of_vim(text)
-    for path in QUOTED.findall(text):
-        yield Found(Effect.READ, path=path)
+    yield from found_in("vim", text)
+    yield from found_in("vim_command", text)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
         yield from as_typed(match[1].strip(" )'\""))
-
-
-VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
-VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
-VIM_READS = pattern(r"^\s*:?\d*(?:r|re|read|e|edit|sp|split|vs|vsplit|tabe|tabnew|so|source)!?\s+([^\s!|+][^|]*)")
-
-
-def _files_of_vim(text: str) -> Steps:
-    """`:call delete("x", "rf")`, `:w FILE`."""
-    for path, tree in VIM_DELETES.findall(text):
-        effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
-        yield Found(effect, path=path)
-    if match := VIM_WRITES.match(text):
-        yield Found(Effect.WRITE, path=match[1].strip())
-    if match := VIM_READS.match(text):
-        yield Found(Effect.READ, path=match[1].strip())
 
 
 def pager(command: Command) -> Steps:

@@ -14,6 +14,7 @@ from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
     apply_rows,
+    found_in,
     outputs,
     secret_arguments,
     unknown_program,
@@ -113,14 +114,10 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
-INCLUDES = pattern(r"(?:#\s*(?:include|embed)|\.incbin)\s*[<\"]([/~.][^>\"]*)")
-
-
 def fed(command: Command) -> Steps:
     """Yield the effects of piping a shell's output, or whole folders, into a program that sends it, or code."""
     if command.name not in TALKERS:
-        for path in INCLUDES.findall(command.stdin.text):
-            yield Found(Effect.READ, path=path)
+        yield from found_in("program_text", command.stdin.text)
         return
     if command.stdin.origin is Origin.SHELL:
         yield Found(Effect.GIVE_SHELL, says="give another machine a shell")

@@ -13,7 +13,7 @@ from constitution.analysis.other_code import (
     read_code,
     read_tcl,
 )
-from constitution.analysis.program_rows import secrets_in_code
+from constitution.analysis.program_rows import found_in
 from constitution.analysis.python_code import read_python
 from constitution.analysis.search import own_server, serve
 from constitution.analysis.shells import run_file, run_input, run_script
@@ -170,7 +170,7 @@ def touched(reading: Reading, code: str) -> Steps:
             continue
         row = table("languages")["deeds"][deed]
         yield Found(Effect[row["effect"].upper()], says=row["says"])
-    yield from secrets_in_code(code)
+    yield from found_in("code", code)
     for risk in reading.risks:
         yield Found(Effect.RISKY_CODE, says=risk)
 
@@ -247,7 +247,8 @@ def client(command: Command) -> Steps:
     ):
         says = "change a database of another machine"
         yield Found(Effect.CLOUD_CHANGE, says=says)
-    yield from files_in(command)
+    for text in [*command.argv[1:], command.stdin.text]:
+        yield from found_in("statement", text) if "'" in text else ()
 
 
 def batch(command: Command) -> Steps:
@@ -271,16 +272,3 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def files_in(command: Command) -> Steps:
-    """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
-    for text in [*command.argv[1:], command.stdin.text]:
-        if "'" not in text:
-            continue
-        for path in sign("statement_reads").findall(text):
-            yield Found(Effect.READ, path=path)
-        for path in sign("statement_writes").findall(text):
-            yield Found(Effect.WRITE, path=path)
-        if sign("statement_sends").search(text):
-            yield Found(Effect.UPLOAD, says="send data to another machine")

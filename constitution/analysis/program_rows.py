@@ -13,10 +13,11 @@ from constitution.analysis.steps import (
     Sent,
     Started,
     Steps,
+    as_typed,
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
-from constitution.tables import forms, is_a, one_line, pattern, said_of
+from constitution.tables import forms, is_a, one_line, pattern, said_of, table
 from constitution.tables.rows import (
     Does,
     Line,
@@ -276,7 +277,6 @@ NO_PATH = re.compile(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl
 REGEX = pattern(r"/[^/]+/i?")
 TESTS = frozenset(["rails", "ruby", "rake", "m"])
 """A pattern of test names, as in `rails test -n /total/`."""
-QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:
@@ -296,7 +296,7 @@ def secret_arguments(command: Command) -> Steps:
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
                 yield Found(effect, path=path)
-            yield from secrets_in_code(word)
+            yield from found_in("code", word) if "'" in word or '"' in word else ()
 
 
 def _paths(word: str, elsewhere: bool) -> list[str]:
@@ -308,10 +308,20 @@ def _paths(word: str, elsewhere: bool) -> list[str]:
     return GIVEN.findall(word) or ([word] if elsewhere and word[:1] != "-" else [])
 
 
-def secrets_in_code(code: str) -> Steps:
-    """Report secret paths in string literals of inline code."""
-    for path in QUOTED.findall(code)[:32]:
-        yield Found(Effect.MENTION, path=path)
+def found_in(kind: str, text: str) -> Steps:
+    """Report the files, scripts and effects that the patterns for a kind of text find in it (`signs.toml`)."""
+    for row, expression in _patterns_for(kind):
+        for found in expression.findall(text)[:32]:
+            if "runs" in row:
+                yield from as_typed(found) if row["runs"] == "typed" else (Script(found.replace("''", "'")),)
+            else:
+                path = found.strip() if expression.groups else None
+                yield Found(Effect[row["effect"].upper()], path, row.get("says", ""))
+
+
+@cache
+def _patterns_for(kind: str) -> list[tuple[dict[str, str], re.Pattern[str]]]:
+    return [(row, re.compile(one_line(row["pattern"]))) for row in table("signs")["texts"][kind]]
 
 
 ASKS = frozenset(["--version", "--help", "-V"])
