@@ -400,16 +400,12 @@ def applied(operator: str, value: str, word: str, second: str) -> str | None:
         return None
 
 
-def _cut_end(value: str, word: str, *, longest: bool) -> str:
-    starts = range(len(value) + 1) if longest else range(len(value), -1, -1)
-    pattern = _pattern(word)
-    return next((value[:start] for start in starts if pattern.fullmatch(value, start)), value)
-
-
-def _cut_start(value: str, word: str, *, longest: bool) -> str:
-    ends = range(len(value), -1, -1) if longest else range(len(value) + 1)
-    pattern = _pattern(word)
-    return next((value[end:] for end in ends if pattern.fullmatch(value, 0, end)), value)
+def _cut(value: str, word: str, *, end: bool, longest: bool) -> str:
+    pattern, places = _pattern(word), range(len(value) + 1)
+    for at in places if end is longest else reversed(places):
+        if pattern.fullmatch(value[at:] if end else value[:at]):
+            return value[:at] if end else value[at:]
+    return value
 
 
 def _slice(value: str, start: str, length: str) -> str:
@@ -430,10 +426,10 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "%": lambda value, word, _: _cut_end(value, word, longest=False),
-    "%%": lambda value, word, _: _cut_end(value, word, longest=True),
-    "#": lambda value, word, _: _cut_start(value, word, longest=False),
-    "##": lambda value, word, _: _cut_start(value, word, longest=True),
+    "%": lambda value, word, _: _cut(value, word, end=True, longest=False),
+    "%%": lambda value, word, _: _cut(value, word, end=True, longest=True),
+    "#": lambda value, word, _: _cut(value, word, end=False, longest=False),
+    "##": lambda value, word, _: _cut(value, word, end=False, longest=True),
     "/": lambda value, word, second: _replaced(value, word, second, count=1),
     "//": lambda value, word, second: _replaced(value, word, second, count=0),
     ":": _slice,
