@@ -98,13 +98,7 @@ def _rules(policy: str) -> tuple[Rule, ...]:
 def _rule(row: Block) -> Rule:
     effects = tuple(Effect[word.upper()] for word in row["effects"].split())
     zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
-    return Rule(
-        row["name"],
-        row["category"],
-        effects,
-        zones,
-        Level(row["level"]),
-    )
+    return Rule(row["name"], row["category"], effects, zones, Level(row["level"]))
 
 
 def _zones(text: str) -> list[str]:

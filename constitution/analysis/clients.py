@@ -13,10 +13,10 @@ from constitution.analysis.steps import (
     Fetched,
     Found,
     Linked,
+    Mark,
     Placed,
     Remote,
     Script,
-    Sent,
     Started,
     Steps,
     Wrote,
@@ -214,7 +214,7 @@ def request(command: Command) -> Steps:
     if command.stdin.names == ("tar",) and not stays:
         yield Found(Effect.LEAK, says="send whole folders to another machine")
     if any(UNKNOWN in word for word in command.argv[1:]) and not stays:
-        yield Sent()
+        yield Mark.SENT
     if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
 

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from constitution.action import NO_HOME, NOTHING_FOUND, Action, Disk
-from constitution.analysis import clients, output, search, shells
+from constitution.analysis import clients, output, search, shells, steps
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects, undescribed
@@ -22,28 +22,14 @@ from constitution.analysis.program_rows import (
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
-    Alias,
-    Arguments,
-    Because,
-    Begun,
     Command,
-    Copied,
-    Fetched,
     Found,
-    Linked,
-    Moved,
+    Mark,
     Placed,
-    Production,
-    Remote,
-    Runs,
     Script,
-    Sent,
-    Set,
     Started,
     Step,
     Steps,
-    Stops,
-    Wrote,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect, Finding
@@ -189,12 +175,12 @@ class Examination:
 
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
         """Record a redirection: `>` and similar operators write, `<` reads."""
-        steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
+        todo = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
         if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
-            steps.append(Found(Effect.DELETE, target, says="empty {path}"))
+            todo.append(Found(Effect.DELETE, target, says="empty {path}"))
         elif operator in REPLACES:
-            steps.append(Found(Effect.DISCARD, target, says="replace {path}"))
-        self._carry_out_of_no_command(steps, walk)
+            todo.append(Found(Effect.DISCARD, target, says="replace {path}"))
+        self._carry_out_of_no_command(todo, walk)
         if operator in REPLACES:
             self._made.update(self._targets(target, walk))
 
@@ -265,9 +251,9 @@ class Examination:
         return behind if is_known(behind) or behind in _forms() else name
 
     def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
-        steps = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
-        steps.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
-        self._carry_out(steps, "the command", walk)
+        todo = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
+        todo.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
+        self._carry_out(todo, "the command", walk)
         if len(argv) > 1 and argv[0] in RESERVED:
             return self.examine(argv[1:], ANYTHING, walk)
         return ANYTHING
@@ -363,20 +349,18 @@ class Examination:
 
     # Steps
 
-    def _carry_out_of_no_command(self, steps: Iterable[Step], walk: Walk) -> None:
+    def _carry_out_of_no_command(self, todo: Iterable[Step], walk: Walk) -> None:
         """Carry out the steps of redirections and variables, which no grant for a command covers."""
         before, self._invoking = self._invoking, ()
-        self._carry_out(steps, "the command", walk)
+        self._carry_out(todo, "the command", walk)
         self._invoking = before
 
-    def _carry_out(self, steps: Iterable[Step], program: str, walk: Walk) -> None:
+    def _carry_out(self, todo: Iterable[Step], program: str, walk: Walk) -> None:
         """Carry out the steps of a program in order, at the position of `walk`."""
-        for step in steps:
-            if isinstance(step, Found):
-                effect, path, says, other = step
-                self._found(effect, path, says, other or program, walk)
-                continue
+        for step in todo:
             match step:
+                case Found(effect, path, says, other):
+                    self._found(effect, path, says, other or program, walk)
                 case Script(text, stdin, arguments):
                     walk.nested(text, stdin, arguments=arguments)
                 case Started(argv, stdin, by_shell):
@@ -385,58 +369,56 @@ class Examination:
                     before, self._placing = self._placing, True
                     self._carry_out(placed, program, walk)
                     self._placing = before
-                case Sent():
+                case steps.Runs(file, read):
+                    self._run_written(file, read, program, walk)
+                case steps.Because(told, effect):
+                    self.because[f"{program} would {told}"] = effect
+                case Mark.SENT:
                     self._sent(walk.evidence)
-                case Linked(target, link):
-                    self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote() | Because():
-                    self._about_files(step, program, walk)
-                case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
-                    self._about_the_shell(step, walk)
+                case _:
+                    self._about_files(step, walk)
 
-    def _about_files(
-        self, step: Runs | Begun | Wrote | Copied | Fetched | Remote | Because, program: str, walk: Walk
-    ) -> None:
+    def _about_files(self, step: Step, walk: Walk) -> None:
         match step:
-            case Runs(file, read):
-                self._run_written(file, read, program, walk)
-            case Begun(file):
+            case steps.Begun(file):
                 if self._files.is_fetched(self._targets(file, walk)):
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
-            case Wrote(file, flow):
+            case steps.Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case Copied(source, target):
+            case steps.Copied(source, target):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
                     self._files.copy(one, other)
                     self._made.add(other)
-            case Fetched(folder):
+            case steps.Linked(target, link):
+                self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
+            case steps.Fetched(folder):
                 self._files.fetched.extend(self._targets(folder, walk))
-            case Remote(name, address):
+            case steps.Remote(name, address):
                 self._files.remotes[name] = address
-            case Because(told, effect):
-                self.because[f"{program} would {told}"] = effect
+            case _:
+                self._about_the_shell(step, walk)
 
-    def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
+    def _about_the_shell(self, step: Step, walk: Walk) -> None:
         match step:
-            case Set(name, values, exported, text):
+            case steps.Set(name, values, exported, text):
                 self.assigned(name, values, walk, exported=exported)
                 if not exported:
                     walk.scope.assign(name, values)
                 if text:
                     walk.scope.texts |= {name}
-            case Production():
+            case Mark.PRODUCTION:
                 self._production = True
-            case Stops():
+            case Mark.STOPS:
                 walk.scope.stops = True
-            case Moved(folders):
+            case steps.Moved(folders):
                 found = (self._behind_links(self.resolved.get(folder, folder)) for folder in folders)
                 walk.scope.move(tuple(dict.fromkeys(found)))
                 if self._are_there(folders):
                     walk.scope.left = ()
                 self.words.update(dict.fromkeys(walk.scope.cwd))
-            case Arguments(values):
+            case steps.Arguments(values):
                 walk.scope.positional = values
-            case Alias(name, text):
+            case steps.Alias(name, text):
                 walk.nested(text)
                 walk.scope.aliases[name] = text
 
@@ -667,8 +649,8 @@ def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
 def _started_by_path(word: str) -> Steps:
     """A file is started by its path; the first line of its known content names its interpreter."""
     yield Found(Effect.EXECUTE, word)
-    yield Begun(word)
-    yield Runs(word, _started_content)
+    yield steps.Begun(word)
+    yield steps.Runs(word, _started_content)
 
 
 def _started_content(flow: Flow) -> Steps:

@@ -12,6 +12,7 @@ from constitution.analysis.steps import (
     Begun,
     Command,
     Found,
+    Mark,
     Moved,
     Placed,
     Read,
@@ -20,7 +21,6 @@ from constitution.analysis.steps import (
     Set,
     Started,
     Steps,
-    Stops,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect
@@ -317,7 +317,7 @@ def set_arguments(command: Command) -> Steps:
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
     if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
-        yield Stops()
+        yield Mark.STOPS
     if "--" in command.argv:
         yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
 

@@ -5,6 +5,7 @@ something more to examine: a script, another command, a file that is run. `exami
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
 from typing import NamedTuple
 
 from constitution.action import NOTHING_FOUND, Disk
@@ -149,19 +150,11 @@ class Arguments(NamedTuple):
     values: tuple[str, ...]
 
 
-class Stops(NamedTuple):
-    """From here on, a failing command ends the script."""
-
-
 class Alias(NamedTuple):
     """A name becomes an alias of a text."""
 
     name: str
     text: str
-
-
-class Sent(NamedTuple):
-    """Something computed is sent to another machine."""
 
 
 class Because(NamedTuple):
@@ -171,8 +164,12 @@ class Because(NamedTuple):
     effect: Effect
 
 
-class Production(NamedTuple):
-    """From here on, programs work in production."""
+class Mark(Enum):
+    """A step that is the same for every command."""
+
+    SENT = auto()  # something computed is sent to another machine
+    STOPS = auto()  # from here on, a failing command ends the script
+    PRODUCTION = auto()  # from here on, programs work in production
 
 
 class Placed(NamedTuple):
@@ -191,16 +188,14 @@ Step = (
     | Copied
     | Fetched
     | Linked
-    | Stops
     | Remote
     | Set
     | Moved
     | Arguments
     | Alias
-    | Sent
     | Because
-    | Production
     | Placed
+    | Mark
 )
 Steps = Iterator[Step]
 Read = Callable[[str], Steps]

@@ -57,10 +57,7 @@ MISREAD = (
     (pattern(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (pattern(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
     (pattern(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
-    (
-        pattern(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
-        "a block as a coprocess",
-    ),
+    (pattern(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"), "a block as a coprocess"),
 )
 
 
