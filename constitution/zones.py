@@ -96,11 +96,7 @@ def _zone(path: str, places: Places) -> Zone:
         return _home_in_workspace(path, places)
     if any(is_within(path, root) and path != root for root in places.roots):
         return Zone.WORKSPACE
-    if is_within(path, places.workspace):
-        return _workspace_zone(path, places)
-    if is_within(path, places.home) and places.home != "/":
-        return _home_zone(path[len(places.home) + 1 :])
-    return _other_zone(path, places)
+    return _workspace_zone(path, places) if is_within(path, places.workspace) else _other_zone(path, places)
 
 
 def _zone_of_prefix(path: str, places: Places) -> Zone:
@@ -210,6 +206,8 @@ def runs_later(path: str, home: str) -> bool:
 
 
 def _other_zone(path: str, places: Places) -> Zone:
+    if is_within(path, places.home) and places.home != "/":
+        return _home_zone(path[len(places.home) + 1 :])
     if _pattern("system", "secret").match(path):
         return Zone.SECRET
     for root in _paths("roots", "scratch"):
