@@ -192,8 +192,10 @@ class Examination:
         """Record output into a file; the content of a file that runs later is read as a script."""
         for path in self._targets(target, walk):
             self._files.write(path, flow)
-            if flow.origin is Origin.ENDLESS:
-                self._carry_out([_endless(path)], "the command", walk)
+            if flow.origin is Origin.ENDLESS and path.startswith("/dev/") and not path.startswith("/dev/shm"):
+                self._found(Effect.EXHAUST, None, "keep a processor busy without end", "the command", walk)
+            elif flow.origin is Origin.ENDLESS:
+                self._found(Effect.FILL, None, "fill the disk without end", "the command", walk)
             if runs_later(path, self.home):
                 self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
 
@@ -443,7 +445,8 @@ class Examination:
         """Add a finding about the command at `walk`; a path is a word, resolved in every possible folder."""
         if self._inside and effect not in effects_called("gets_out"):
             return
-        if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
+        many = effect is Effect.DELETE and path and "*" in path  # `~/*`, or the results of a search
+        if many and path and not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk)):
             effect, says = Effect.DELETE_TREE, "delete {path}"
         says = says or PHRASES.get(effect, "")
         if path is None:
@@ -537,12 +540,6 @@ class Examination:
             said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")
             self.report(Finding(effect, UNKNOWN, said, program, walk.evidence))
 
-    def _are_many(self, path: str, walk: Walk) -> bool:
-        """Return whether a word stands for many outside files: `~/*`, or the results of a search there."""
-        if "*" not in path:
-            return False
-        return not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk))
-
     def _absolute(self, word: str, walk: Walk) -> list[str]:
         """Return the paths that a word may name, before links are followed."""
         return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
@@ -633,12 +630,6 @@ FOLDER = pattern(r"/(?=[^/\0]*\0)|[^\0]*[^/\0](?=/+[^/\0]*\0)")
 def _is_program(word: str) -> bool:
     name = program_name(word.partition(" ")[0], _forms())
     return is_known(name) or name in _forms()
-
-
-def _endless(path: str) -> Found:
-    if path.startswith("/dev/") and not path.startswith("/dev/shm"):
-        return Found(Effect.EXHAUST, says="keep a processor busy without end")
-    return Found(Effect.FILL, says="fill the disk without end")
 
 
 def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:

@@ -51,13 +51,9 @@ def _found_by(root: str, command: Command, index: int) -> list[str]:
     deletes = command.argv[index] == "-delete" or command.argv[index + 1 : index + 2] == ["rm"]
     if (changes or deletes) and not {"-L", "-follow"}.isdisjoint(command.argv):
         found.append(UNKNOWN)
-    if found[0] == f"{root}/*" and changes and _has_history(root, command):
+    if found[0] == f"{root}/*" and changes and any(is_within(command.start, path) for path in command.absolute(root)):
         found.append(f"{root}/.git/{FOUND}")
     return found
-
-
-def _has_history(root: str, command: Command) -> bool:
-    return any(is_within(command.start, path) for path in command.absolute(root))
 
 
 def fd(command: Command) -> Steps:

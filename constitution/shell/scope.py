@@ -48,12 +48,6 @@ class Scope:
             self.texts,
         )
 
-    def with_arguments(self, arguments: tuple[str, ...]) -> "Scope":
-        """Return a copy with other positional arguments."""
-        copy = self.copy()
-        copy.positional = arguments
-        return copy
-
     def move(self, folders: tuple[str, ...]) -> None:
         """Record a `cd`: until the next command that does not depend on it, the shell is in one of these folders."""
         self.left = _either(self.left, self.cwd)

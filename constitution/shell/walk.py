@@ -148,7 +148,10 @@ class Walk:
             effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
             self.examiner.report(Finding(effect, "", "run text that is not known in advance", "", self.evidence))
         self.budget.depth += 1
-        scope = self.scope if arguments is None else self.scope.with_arguments(arguments)
+        scope = self.scope
+        if arguments is not None:
+            scope = scope.copy()
+            scope.positional = arguments
         inner = Walk(self.examiner, scope, self.visitors, self.budget, self.evidence)
         inner.active = self.active
         flow = inner.run(text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin)

@@ -112,9 +112,6 @@ class Expander:
     def _ansi(self, node: "Node") -> list[Piece]:
         return [(unescape_ansi(self.text_of(node)[2:-1]), "quoted")]
 
-    def _translated(self, node: "Node") -> list[Piece]:
-        return [piece for child in node.named_children for piece in self._pieces(child)]
-
     def _string(self, node: "Node") -> list[Piece]:
         """Read a double-quoted string; some of its blanks are missing in the tree, so gaps are read from the source."""
         start, parts = node.start_byte + 1, list[str]()
@@ -151,7 +148,8 @@ class Expander:
         word, second = (*words, "", "")[:2]
         value = self._value(name)
         if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
-            return [(self._either_of(self.text_of(node), word), "split")]
+            self.scope.variables.setdefault(self.text_of(node), (UNKNOWN, word))  # it may be unset
+            return [(self._value(self.text_of(node)), "split")]
         if operator == ":=" and not value:
             self.scope.assign(name, (word,))
         changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
@@ -166,11 +164,6 @@ class Expander:
 
     def _argument(self, node: "Node") -> str:
         return self.text_of(node) if node.type == "regex" else "".join(text for text, _ in self._pieces(node))
-
-    def _either_of(self, name: str, default: str) -> str:
-        """Return one of the values of a variable that may be unset, so that its default is possible."""
-        self.scope.variables.setdefault(name, (UNKNOWN, default))
-        return self._value(name)
 
     def _value(self, name: str) -> str:
         if name in self.choice:
@@ -187,15 +180,6 @@ class Expander:
             return list(self.scope.positional) if self.scope.positional is not None else None
         match = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", text)
         return list(self.scope.arrays[match[1]]) if match and match[1] in self.scope.arrays else None
-
-    def _substitution(self, node: "Node") -> list[Piece]:
-        return [(self.substitute(node), "split")]
-
-    def _process(self, node: "Node") -> list[Piece]:
-        return [(self.substitute_file(node), "quoted")]
-
-    def _brace(self, node: "Node") -> list[Piece]:
-        return [(self.text_of(node), "bare")]
 
     def _opaque(self, node: "Node") -> list[Piece]:
         """Return `UNKNOWN` for a node that is not modelled, but run the substitutions in it."""
@@ -227,12 +211,12 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
     "string": Expander._string,
     "raw_string": Expander._raw,
     "ansi_c_string": Expander._ansi,
-    "translated_string": Expander._translated,
+    "translated_string": lambda self, node: [piece for child in node.named_children for piece in self._pieces(child)],
     "simple_expansion": Expander._variable,
     "expansion": Expander._parameter,
-    "command_substitution": Expander._substitution,
-    "process_substitution": Expander._process,
-    "brace_expression": Expander._brace,
+    "command_substitution": lambda self, node: [(self.substitute(node), "split")],
+    "process_substitution": lambda self, node: [(self.substitute_file(node), "quoted")],
+    "brace_expression": lambda self, node: [(self.text_of(node), "bare")],
 }
 
 

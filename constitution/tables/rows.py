@@ -410,11 +410,6 @@ def code_options(name: str, key: str = "code") -> frozenset[str]:
     return frozenset(" ".join(said_of(name, key)).split())
 
 
-def all_programs() -> tuple[Program, ...]:
-    """Return every row, in the order of the tables."""
-    return tuple(dict.fromkeys(row for name in sorted(table_names("program")) for row in _rows(name)))
-
-
 # Programs that run another one
 
 
@@ -437,12 +432,6 @@ def wraps_behind_subcommands(name: str) -> bool:
 @cache
 def _wrapping_heads() -> frozenset[str]:
     return frozenset(name.partition(" ")[0] for name in table_names("wrapper") if " " in name)
-
-
-def all_wrappers() -> tuple[Wrapper, ...]:
-    """Return every row of a wrapper."""
-    rows = (wrapper_of(name) for name in sorted(table_names("wrapper")))
-    return tuple(dict.fromkeys(row for row in rows if row is not None))
 
 
 @cache

@@ -15,8 +15,8 @@ import pytest
 from constitution import DEFAULT, Effect, Level, Rule
 from constitution.policy import _rules_for
 from constitution.tables import rows as tables
-from constitution.tables.rows import Does, Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
-from tests.constitution.examples import Example, every_example, of_the_statute
+from constitution.tables.rows import Does, Program, Variable, Wrapper, all_variables
+from tests.constitution.examples import Example, all_programs, all_wrappers, every_example, of_the_statute
 
 R = TypeVar("R")
 T = TypeVar("T", Program, Does, Wrapper)
