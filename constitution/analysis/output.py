@@ -222,12 +222,9 @@ def size_of(text: str) -> int:
     return int(match[1]) << FACTORS[match[2].upper()]
 
 
-SIZED = frozenset("-s --size -l --length -c --bytes -n -b".split())  # noqa: SIM905
-
-
 def sized(command: Command) -> Steps:
     """`fallocate -l SIZE`, `truncate -s SIZE`, `head -c SIZE`, `mkfile SIZE`, `seq LAST`."""
-    line = read_line(command.argv[1:], SIZED)
+    line = command.read("-s --size -l --length -c --bytes -n -b")
     sizes = [*line.value_of("-s", "--size", "-l", "--length", "-c", "--bytes"), *line.operands]
     if any(size_of(size) >= HUGE for size in sizes):
         yield Found(Effect.FILL, says=FILLS)

@@ -58,7 +58,7 @@ def _found_by(root: str, command: Command, index: int) -> list[str]:
 
 def fd(command: Command) -> Steps:
     """`fd PATTERN ROOT -x COMMAND`."""
-    line = read_line(command.argv[1:], frozenset("-x -X --exec --exec-batch -e -t -d -E".split()))  # noqa: SIM905
+    line = command.read("-x -X --exec --exec-batch -e -t -d -E")
     starts = [index for index, word in enumerate(command.argv) if word in ("-x", "-X", "--exec", "--exec-batch")]
     for index in starts[:1]:
         before = read_line(command.argv[1:index], frozenset(["-e", "-t", "-d", "-E"])).operands
@@ -180,7 +180,7 @@ def tar(command: Command) -> Steps:
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
     if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
-    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))
+    line = command.read("-f --file -C --directory -T -X --exclude -I")
     if line.flags & {"-c", "--create"}:
         if any(map(GLOB.search, line.value_of("-f", "--file"))):
             yield Found(Effect.HISTORY_LOSS, says="replace the first of the files that a pattern stands for")
@@ -212,9 +212,7 @@ def _is_everywhere(folder: str, command: Command) -> bool:
 
 def hunts(command: Command) -> Steps:
     """`grep -r password /`."""
-    line = read_line(
-        command.argv[1:], frozenset(["-e", "--regexp", "-f", "-A", "-B", "-C", "-m", "-g", "-t", "--include"])
-    )
+    line = command.read("-e --regexp -f -A -B -C -m -g -t --include")
     recursive = command.name in ("rg", "ag", "ack") or line.flags & {"-r", "-R", "--recursive"}
     patterns = line.value_of("-e", "--regexp") or line.operands[:1]
     folders = line.operands[0 if line.value_of("-e", "--regexp") else 1 :]
@@ -249,9 +247,7 @@ def locate(command: Command) -> Steps:
 
 def serve(command: Command) -> Steps:
     """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is served."""
-    line = read_line(
-        command.argv[1:], frozenset(["-d", "--directory", "-h", "-p", "-a", "-b", "--bind", "--port", "-l", "-r"])
-    )
+    line = command.read("-d --directory -h -p -a -b --bind --port -l -r")
     folders = line.value_of("-d", "--directory", "-h", "-r") or [w for w in line.operands if not w.isdigit()] or (".",)
     for folder in folders:
         yield Found(Effect.SHARE_TREE, path=folder, says="offer everything in {path} to others")
@@ -259,7 +255,7 @@ def serve(command: Command) -> Steps:
 
 def own_server(command: Command) -> Steps:
     """`php -S ADDRESS -t FOLDER`, `ruby -run -e httpd FOLDER`."""
-    line = read_line(command.argv[1:], frozenset(["-S", "-t"]))
+    line = command.read("-S -t")
     if command.name == "php" and line.value_of("-S"):
         yield from serve(command.with_argv(["php", "-d", *(line.value_of("-t") or (".",))]))
     if command.name == "ruby" and "-run" in command.argv and "httpd" in command.argv:

@@ -59,7 +59,7 @@ PS_RUNS = pattern(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|Sc
 
 def power_shell(command: Command) -> Steps:
     """`pwsh -Command TEXT`: text that parses as a command of any shell is judged, and all of it needs approval."""
-    line = read_line(command.argv[1:], frozenset(["-c", "-Command", "-File", "-f"]), long_style=True)
+    line = command.read("-c -Command -File -f", long_style=True)
     text = " ".join((*line.value_of("-c", "-Command"), *line.operands))
     encoded = any(flag.lower().startswith("-e") and not flag.lower().startswith("-ex") for flag in line.flags)
     if encoded or (PS_FETCHES.search(text) and PS_RUNS.search(text)):
@@ -120,14 +120,13 @@ def source(command: Command) -> Steps:
     yield from run_script(command.argv[1:], command.stdin, as_script)
 
 
-MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
 MAKE_TOOLS = frozenset("SHELL CC CXX CPP LD AR AS RM CP MV INSTALL PYTHON NODE GO CARGO MAKE LEX YACC TAR".split())  # noqa: SIM905
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
 def crontab(command: Command) -> Steps:
     """`crontab FILE`, `crontab -`, `crontab -r`: known jobs are judged."""
-    line = read_line(command.argv[1:], frozenset(["-u"]))
+    line = command.read("-u")
     if "-r" in line.flags:
         says = "delete every scheduled job"
         yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says=says)
@@ -148,7 +147,7 @@ def crontab(command: Command) -> Steps:
 
 def at(command: Command) -> Steps:
     """`at TIME`, `at -f FILE`: the input or the file is a script that runs later."""
-    for file in read_line(command.argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
+    for file in command.read("-f -q -t").value_of("-f"):
         yield from run_file(file, as_script)
     if not {"-l", "-c", "-r", "-d"} & set(command.argv):
         yield from run_input(command.stdin, as_script)
@@ -156,7 +155,7 @@ def at(command: Command) -> Steps:
 
 def make(command: Command) -> Steps:
     """`make -f FILE`, `make --eval TEXT`: recipes written by the script itself are judged."""
-    line = read_line(command.argv[1:], MAKE_TAKES)
+    line = command.read("-f --file --makefile -C --directory -j -I -o -W -l --eval -E")
     folders = line.value_of("-C", "--directory") or (".",)
 
     def read(text: str) -> Steps:
@@ -237,7 +236,7 @@ def read_variables(command: Command) -> Steps:
     value = command.stdin.names if command.stdin.origin is Origin.NAMES else (UNKNOWN,)
     if command.stdin.origin is Origin.TEXT and len(command.stdin.text.splitlines()) <= 8:
         value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
-    line = read_line(command.argv[1:], READ_TAKES)
+    line = command.read("-a -d -i -n -N -p -t -u -C -c -O -s")
     for script in line.value_of("-C") if command.name in ("mapfile", "readarray") else ():
         yield Script(f"{script} 0 $_UNKNOWN_")
     operands = (*line.operands, *(line.value_of("-a") if command.name == "read" else ()))
@@ -246,9 +245,6 @@ def read_variables(command: Command) -> Steps:
     for variable in names:
         known = len(names) == 1 and value != (UNKNOWN,)
         yield Set(variable, value if known else (UNKNOWN,), text=not known and command.name != "getopts")
-
-
-READ_TAKES = frozenset("-a -d -i -n -N -p -t -u -C -c -O -s".split())  # noqa: SIM905
 
 
 def _evaluated(names: Iterable[str]) -> Steps:
@@ -275,7 +271,7 @@ def evaluates(command: Command) -> Steps:
 
 def completes(command: Command) -> Steps:
     """`compgen -W TEXT`, `complete -C COMMAND`: the text is expanded, the command runs; `bind -x` runs one at a key."""
-    line = read_line(command.argv[1:], frozenset(["-A", "-C", "-F", "-G", "-P", "-S", "-W", "-X", "-x", "-f"]))
+    line = command.read("-A -C -F -G -P -S -W -X -x -f")
     for script in (*line.value_of("-C"), *(text.partition(":")[2] for text in line.value_of("-x"))):
         yield Script(script)
     for text in line.value_of("-W"):

@@ -13,7 +13,7 @@ from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
 from constitution.tables import kinds_of
-from constitution.tables.rows import is_bare_shell
+from constitution.tables.rows import Line, is_bare_shell, options_in, read_line
 from constitution.zones import resolve
 
 BARE_SHELL = "start a shell in which anything can be typed"
@@ -40,6 +40,10 @@ class Command(NamedTuple):
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
         """Return the same command with other words."""
         return self._replace(argv=argv) if name is None else self._replace(argv=argv, name=name, kinds=kinds_of(name))
+
+    def read(self, takes: str = "", *, to_operand: bool = False, long_style: bool = False) -> Line:
+        """Return the options and operands behind the program; `takes`: the options with a value, as in `read_line`."""
+        return read_line(self.argv[1:], options_in(takes), to_operand=to_operand, long_style=long_style)
 
     def absolute(self, word: str) -> list[str]:
         """Return the paths that a word may name, before links are followed."""

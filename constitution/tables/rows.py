@@ -282,15 +282,16 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return tuple(word[len(to) :] for word in operands if word.startswith(to))
     if to == "settings":
         return tuple(word.partition("=")[2] for word in operands if "=" in word)
-    values = [value for name, value in line.values if name in _options(to)] if line.values else []
+    values = [value for name, value in line.values if name in options_in(to)] if line.values else []
     if to[:1] == ":":
         return tuple(value.partition(":")[0] for value in values)
     return tuple(value.rpartition("@")[2] for value in values if "@" in value) if to[:1] == "@" else tuple(values)
 
 
 @cache
-def _options(to: str) -> frozenset[str]:
-    return frozenset(to.split())
+def options_in(text: str) -> frozenset[str]:
+    """Return the options in a text."""
+    return frozenset(text.split())
 
 
 METHOD = pattern("[A-Z]+")
