@@ -265,21 +265,20 @@ def _tilde(pieces: list[Piece], scope: Scope) -> list[Piece]:
 
 def _braces(pieces: list[Piece]) -> list[list[Piece]]:
     """Expand `{a,b}` and `{1..3}` over pieces; beyond a few levels or words the result is unknown."""
-    marked = "".join(MARKS[kind].format(_hidden(text) if kind != "bare" else text) for text, kind in pieces)
+    marked = "".join(MARKS[kind].format(text.translate(HIDDEN) if kind != "bare" else text) for text, kind in pieces)
     words = [marked]
     for _ in range(8 if marked.count("{") < 32 else 0):
         grown = [variant for word in words for variant in _one_brace(word)]
         if grown == words:
-            return [_unmarked(word) for word in words]
+            parts = (enumerate(re.split("[\ue006\ue007]", word)) for word in words)
+            return [
+                [(part.translate(SHOWN), "split" if index % 2 else "bare") for index, part in word if part]
+                for word in parts
+            ]
         words = grown[: MAX_WORDS + 1]
         if len(words) > MAX_WORDS:
             break
     return [[(UNKNOWN, "split")]]
-
-
-def _unmarked(word: str) -> list[Piece]:
-    parts = re.split("[\ue006\ue007]", word)
-    return [(_shown(part), "split" if index % 2 else "bare") for index, part in enumerate(parts) if part]
 
 
 def _one_brace(word: str) -> list[str]:
@@ -312,25 +311,19 @@ def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
 
 
 def _range(inner: str) -> list[str]:
-    if numbers := re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", inner):
-        low, high = sorted((int(numbers[1]), int(numbers[2])))
-        return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
-    if letters := re.fullmatch(r"(\w)\.\.(\w)", inner):
-        low, high = sorted((ord(letters[1]), ord(letters[2])))
+    match = re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})|(\w)\.\.(\w)", inner)
+    if match is None:
+        return []
+    if match[3]:
+        low, high = sorted((ord(match[3]), ord(match[4])))
         return [chr(number) for number in range(low, high + 1)]
-    return []
+    low, high = sorted((int(match[1]), int(match[2])))
+    return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
 
 
-def _hidden(text: str) -> str:
-    """Escape the characters of quoted text that would be part of brace expressions."""
-    return text.translate(
-        {ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004", ord("$"): "\ue005"}
-    )
-
-
-def _shown(text: str) -> str:
-    return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: ".", 0xE005: "$"})
-
+HIDDEN = str.maketrans("{},.$", "\ue001\ue002\ue003\ue004\ue005")
+SHOWN = str.maketrans("\ue001\ue002\ue003\ue004\ue005", "{},.$")
+"""Characters that would be part of brace expressions, and those that stand for them within quoted text."""
 
 NAMED = {"n": "\n", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}
 ANSI = pattern(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
