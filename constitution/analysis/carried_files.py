@@ -206,8 +206,7 @@ def _split(options: str) -> list[str]:
 def _loaded(name: str, value: str) -> Steps:
     if name == "ENV" and value.isidentifier():
         return  # programs read names such as `production`; shells look for a file
-    says = f"make programs load {{path}} ({name})"
-    yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
+    yield Found(Effect.PRELOAD, program="the command", path=value, says=f"make programs load {{path}} ({name})")
 
 
 def _searched(value: str) -> Steps:

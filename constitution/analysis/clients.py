@@ -128,8 +128,7 @@ def _setting(key: str, value: str) -> Steps:
             Effect.CONFIGURE_TOOL, says=f"set {key.replace(UNKNOWN, '…')[:60]}, which may make git run another program"
         )
     if FOLDER_SETTINGS.match(key):
-        says = "make git run the files in {path}"
-        yield Found(Effect.PERSIST, path=value, says=says)
+        yield Found(Effect.PERSIST, path=value, says="make git run the files in {path}")
     if key.lower().startswith("credential.") and value.startswith("!"):
         yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
     if not sign("git_runs").match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):

@@ -231,8 +231,7 @@ def client(command: Command) -> Steps:
         any(map(ELSEWHERE.search, command.argv[1:]))
         or any(map(REMOTE.match, command.read("-h --host -u -p -P -U -d").value_of("-h", "--host")))
     ):
-        says = "change a database of another machine"
-        yield Found(Effect.CLOUD_CHANGE, says=says)
+        yield Found(Effect.CLOUD_CHANGE, says="change a database of another machine")
     for text in [*command.argv[1:], command.stdin.text]:
         yield from found_in("statement", text) if "'" in text else ()
 

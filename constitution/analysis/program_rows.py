@@ -179,8 +179,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
             if path != "-" and not (carried and (_is_near(path) or NO_PATH.search(path))):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
-            says = "read the cloud credentials of this machine"
-            yield Found(Effect.TAKE_KEYS, says=says)
+            yield Found(Effect.TAKE_KEYS, says="read the cloud credentials of this machine")
         elif not _is_local(path):
             if UNKNOWN in path or command.stdin.origin is not Origin.NOTHING:
                 yield Mark.SENT

@@ -128,8 +128,7 @@ def crontab(command: Command) -> Steps:
     """`crontab FILE`, `crontab -`, `crontab -r`: known jobs are judged."""
     line = command.read("-u")
     if "-r" in line.flags:
-        says = "delete every scheduled job"
-        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says=says)
+        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says="delete every scheduled job")
     if line.flags & {"-l", "-r", "-e"}:
         return
 
