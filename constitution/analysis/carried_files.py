@@ -12,7 +12,7 @@ from functools import cache
 from constitution.action import Disk
 from constitution.analysis.clients import GIT_TAKES, REMOTE
 from constitution.analysis.external_effects import names_production
-from constitution.analysis.steps import Command, Found, Mark, Script, Set, Started, Steps
+from constitution.analysis.steps import Change, Command, Found, Script, Set, Started, Steps, What
 from constitution.effects import UNKNOWN, Effect
 from constitution.tables import one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
@@ -164,7 +164,7 @@ def assigned(name: str, values: tuple[str, ...], *, exported: bool = False) -> S
     row = variable_of(name)
     for value in values:
         if names_production(name, value):
-            yield Mark.PRODUCTION
+            yield Change(What.PRODUCTION)
         if row is not None:
             yield from _by_row(row, name, value)
         yield from carried_by_variable(name, value, exported=exported)

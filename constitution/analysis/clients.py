@@ -7,21 +7,7 @@ from attrs import evolve
 
 from constitution.analysis.file_flow import LOST, losses
 from constitution.analysis.program_rows import found_in
-from constitution.analysis.steps import (
-    Command,
-    Copied,
-    Fetched,
-    Found,
-    Linked,
-    Mark,
-    Placed,
-    Remote,
-    Script,
-    Started,
-    Steps,
-    Wrote,
-    as_typed,
-)
+from constitution.analysis.steps import Change, Command, Found, Placed, Script, Started, Steps, What, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, pattern, sign
@@ -79,7 +65,7 @@ def _kept_and_sent(operands: list[str], command: Command) -> Steps:
     if operands[:1] in (["pull"], ["fetch"], ["merge"]) and any(word in command.files.remotes for word in operands[1:]):
         yield Found(Effect.NETWORK, says="download from a remote that the same command adds")
     if operands[:2] == ["remote", "add"] and len(operands) > 3:
-        yield Remote(operands[-2], operands[-1])
+        yield Change(What.REMOTE, tuple(operands[-2:]))
 
 
 def _configure(words: list[str]) -> Steps:
@@ -212,7 +198,7 @@ def request(command: Command) -> Steps:
     if command.stdin.names == ("tar",) and not stays:
         yield Found(Effect.LEAK, says="send whole folders to another machine")
     if any(UNKNOWN in word for word in command.argv[1:]) and not stays:
-        yield Mark.SENT
+        yield Change(What.SENT)
     if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
 
@@ -299,10 +285,11 @@ def copy(command: Command) -> Steps:
     if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
         for source in sources:
             folder = target.rpartition("/")[0] or "."
-            yield Linked(source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}", target)
+            behind = source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}"
+            yield Change(What.LINKED, (behind, target))
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
-            yield Copied(source, copied)
+            yield Change(What.COPIED, (source, copied))
 
 
 def tee(command: Command) -> Steps:
@@ -324,7 +311,7 @@ def clone(words: list[str]) -> Steps:
     operands = read_line(words, CLONE_TAKES).operands
     if operands and REMOTE.match(operands[0]):
         name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
-        yield Fetched(operands[1] if len(operands) > 1 else name)
+        yield Change(What.FETCHED, (operands[1] if len(operands) > 1 else name,))
 
 
 def unpack(command: Command) -> Steps:
@@ -335,7 +322,7 @@ def unpack(command: Command) -> Steps:
     flows = [command.content(file) for file in files] + [command.stdin]
     if any(flow.origin is Origin.FETCHED for flow in flows):
         for folder in folders:
-            yield Fetched(folder)
+            yield Change(What.FETCHED, (folder,))
     if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
         named = [file for file in files if sign("archive").search(file)]
         yield from _replaced(folders, named[:1], command)

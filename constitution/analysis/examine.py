@@ -22,14 +22,15 @@ from constitution.analysis.program_rows import (
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
+    Change,
     Command,
     Found,
-    Mark,
     Placed,
     Script,
     Started,
     Step,
     Steps,
+    What,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect, Finding
@@ -375,27 +376,27 @@ class Examination:
                     self._run_written(file, read, program, walk)
                 case steps.Because(told, effect):
                     self.because[f"{program} would {told}"] = effect
-                case Mark.SENT:
+                case Change(What.SENT):
                     self._sent(walk.evidence)
                 case _:
                     self._about_files(step, walk)
 
     def _about_files(self, step: Step, walk: Walk) -> None:
         match step:
-            case steps.Begun(file):
+            case Change(What.BEGUN, (file,)):
                 if self._files.is_fetched(self._targets(file, walk)):
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
             case steps.Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case steps.Copied(source, target):
+            case Change(What.COPIED, (source, target)):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
                     self._files.copy(one, other)
                     self._made.add(other)
-            case steps.Linked(target, link):
+            case Change(What.LINKED, (target, link)):
                 self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-            case steps.Fetched(folder):
+            case Change(What.FETCHED, (folder,)):
                 self._files.fetched.extend(self._targets(folder, walk))
-            case steps.Remote(name, address):
+            case Change(What.REMOTE, (name, address)):
                 self._files.remotes[name] = address
             case _:
                 self._about_the_shell(step, walk)
@@ -408,19 +409,19 @@ class Examination:
                     walk.scope.assign(name, values)
                 if text:
                     walk.scope.texts |= {name}
-            case Mark.PRODUCTION:
+            case Change(What.PRODUCTION):
                 self._production = True
-            case Mark.STOPS:
+            case Change(What.STOPS):
                 walk.scope.stops = True
-            case steps.Moved(folders):
+            case Change(What.MOVED, folders):
                 found = (self._behind_links(self.resolved.get(folder, folder)) for folder in folders)
                 walk.scope.move(tuple(dict.fromkeys(found)))
                 if self._are_there(folders):
                     walk.scope.left = ()
                 self.words.update(dict.fromkeys(walk.scope.cwd))
-            case steps.Arguments(values):
+            case Change(What.ARGUMENTS, values):
                 walk.scope.positional = values
-            case steps.Alias(name, text):
+            case Change(What.ALIAS, (name, text)):
                 walk.nested(text)
                 walk.scope.aliases[name] = text
 
@@ -640,7 +641,7 @@ def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
 def _started_by_path(word: str) -> Steps:
     """A file is started by its path; the first line of its known content names its interpreter."""
     yield Found(Effect.EXECUTE, word)
-    yield steps.Begun(word)
+    yield Change(What.BEGUN, (word,))
     yield steps.Runs(word, _started_content)
 
 

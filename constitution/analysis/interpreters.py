@@ -9,7 +9,7 @@ from constitution.analysis.program_rows import found_in
 from constitution.analysis.python_code import read_python
 from constitution.analysis.search import own_server, serve
 from constitution.analysis.shells import run_file, run_input, run_script
-from constitution.analysis.steps import Command, Found, Mark, Read, Script, Started, Steps, as_script, as_typed
+from constitution.analysis.steps import Change, Command, Found, Read, Script, Started, Steps, What, as_script, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
@@ -156,7 +156,7 @@ def touched(reading: Reading, code: str) -> Steps:
         yield Found(Effect[kind.upper()], path=path or UNKNOWN, says=says)
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
-            yield Mark.SENT
+            yield Change(What.SENT)
             continue
         row = table("languages")["deeds"][deed]
         yield Found(Effect[row["effect"].upper()], says=row["says"])

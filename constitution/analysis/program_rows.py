@@ -4,7 +4,18 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from constitution.analysis.steps import BARE_SHELL, Because, Command, Found, Mark, Script, Started, Steps, as_typed
+from constitution.analysis.steps import (
+    BARE_SHELL,
+    Because,
+    Change,
+    Command,
+    Found,
+    Script,
+    Started,
+    Steps,
+    What,
+    as_typed,
+)
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
 from constitution.tables import forms, is_a, one_line, pattern, said_of, table
@@ -93,7 +104,7 @@ def addresses(command: Command) -> Steps:
 def _reached(address: str, command: Command) -> Steps:
     shown = address.replace(UNKNOWN, "…")[:80]
     if UNKNOWN in address:
-        yield Mark.SENT
+        yield Change(What.SENT)
         yield Found(Effect.NETWORK, says=f"send what is not known in advance to {shown}")
     elif command.name != "git" or SAYS_ONLY.isdisjoint(command.argv[1:]):
         yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
@@ -182,7 +193,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
             yield Found(Effect.TAKE_KEYS, says="read the cloud credentials of this machine")
         elif not _is_local(path):
             if UNKNOWN in path or command.stdin.origin is not Origin.NOTHING:
-                yield Mark.SENT
+                yield Change(What.SENT)
             says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
             yield Found(does.effect, says=says)
 

@@ -7,13 +7,9 @@ from itertools import pairwise
 from constitution.analysis.file_flow import scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.steps import (
-    Alias,
-    Arguments,
-    Begun,
+    Change,
     Command,
     Found,
-    Mark,
-    Moved,
     Placed,
     Read,
     Runs,
@@ -21,6 +17,7 @@ from constitution.analysis.steps import (
     Set,
     Started,
     Steps,
+    What,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect
@@ -86,7 +83,7 @@ def run_file(file: str, read: Read | None = None) -> Steps:
     """A file is run as a script. Content that the command itself writes to it is read."""
     if not file.startswith("/dev/fd/"):
         yield Found(Effect.EXECUTE, path=file)
-    yield Begun(file)
+    yield Change(What.BEGUN, (file,))
     if read is not None:
         yield Runs(file, lambda flow: run_input(flow, read))
 
@@ -221,9 +218,10 @@ def change_folder(command: Command) -> Steps:
     behind_links = "-P" in command.argv and BACK.search(target) is not None
     is_elsewhere = command.name == "popd" or target == "-" or target.startswith("+") or behind_links
     if is_elsewhere or (at_home and UNKNOWN in scope.home):
-        yield Moved((UNKNOWN,))
+        yield Change(What.MOVED, (UNKNOWN,))
     else:
-        yield Moved(tuple(resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd))
+        folders = (resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd)
+        yield Change(What.MOVED, tuple(folders))
 
 
 BACK = pattern(r"[^./][^/]*/+\.\.(/|$)")
@@ -297,7 +295,7 @@ def alias(command: Command) -> Steps:
         if equals and command.placing and is_a(key, "trusted"):
             yield Found(Effect.DISARM, says=f"permanently redefine {key}")
         if equals and key not in command.scope.aliases:
-            yield Alias(key, text)
+            yield Change(What.ALIAS, (key, text))
 
 
 def trap(command: Command) -> Steps:
@@ -312,9 +310,9 @@ def set_arguments(command: Command) -> Steps:
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
     if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
-        yield Mark.STOPS
+        yield Change(What.STOPS)
     if "--" in command.argv:
-        yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
+        yield Change(What.ARGUMENTS, tuple(command.argv[command.argv.index("--") + 1 :]))
 
 
 def kill(command: Command) -> Steps:

@@ -93,44 +93,11 @@ class Runs(NamedTuple):
     read: Callable[[Flow], "Steps"]
 
 
-class Begun(NamedTuple):
-    """A file is run that may lie in a downloaded folder."""
-
-    file: str
-
-
 class Wrote(NamedTuple):
     """A file gets a content."""
 
     file: str
     flow: Flow
-
-
-class Copied(NamedTuple):
-    """A file gets the content of another."""
-
-    source: str
-    target: str
-
-
-class Linked(NamedTuple):
-    """A link leads to a file or folder."""
-
-    target: str
-    link: str
-
-
-class Fetched(NamedTuple):
-    """The content of a folder is downloaded."""
-
-    folder: str
-
-
-class Remote(NamedTuple):
-    """A repository gets a remote."""
-
-    name: str
-    address: str
 
 
 class Set(NamedTuple):
@@ -142,25 +109,6 @@ class Set(NamedTuple):
     text: bool = False
 
 
-class Moved(NamedTuple):
-    """The shell is in one of these folders."""
-
-    folders: tuple[str, ...]
-
-
-class Arguments(NamedTuple):
-    """The script gets other arguments."""
-
-    values: tuple[str, ...]
-
-
-class Alias(NamedTuple):
-    """A name becomes an alias of a text."""
-
-    name: str
-    text: str
-
-
 class Because(NamedTuple):
     """A fact on the disk because of which there is no finding with this effect."""
 
@@ -168,12 +116,27 @@ class Because(NamedTuple):
     effect: Effect
 
 
-class Mark(Enum):
-    """A step that is the same for every command."""
+class What(Enum):
+    """A change of the state, by its kind; in capitals the words that it has."""
 
+    BEGUN = auto()  # FILE is run, which may lie in a downloaded folder
+    COPIED = auto()  # from SOURCE to TARGET
+    LINKED = auto()  # TARGET gets the name LINK
+    FETCHED = auto()  # the content of FOLDER is downloaded
+    REMOTE = auto()  # NAME is a remote at ADDRESS
     SENT = auto()  # something computed is sent to another machine
+    MOVED = auto()  # the shell is in one of these FOLDERS
+    ARGUMENTS = auto()  # the script gets other ARGUMENTS
+    ALIAS = auto()  # NAME stands for TEXT
     STOPS = auto()  # from here on, a failing command ends the script
     PRODUCTION = auto()  # from here on, programs work in production
+
+
+class Change(NamedTuple):
+    """A change of what is known about files, or about the shell."""
+
+    what: What
+    words: tuple[str, ...] = ()
 
 
 class Placed(NamedTuple):
@@ -182,25 +145,7 @@ class Placed(NamedTuple):
     steps: "tuple[Step, ...]"
 
 
-Step = (
-    Found
-    | Script
-    | Started
-    | Runs
-    | Begun
-    | Wrote
-    | Copied
-    | Fetched
-    | Linked
-    | Remote
-    | Set
-    | Moved
-    | Arguments
-    | Alias
-    | Because
-    | Placed
-    | Mark
-)
+Step = Found | Script | Started | Runs | Wrote | Set | Because | Placed | Change
 Steps = Iterator[Step]
 Read = Callable[[str], Steps]
 """Returns the steps of a code that is run."""
