@@ -266,22 +266,10 @@ READ: dict[str, Callable[[Any], object]] = {
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
     """Return the words of a command line that `to` selects."""
-    operands = line.operands
     if to in CHOICES:
-        first, last = CHOICES[to]
-        return operands[first:last]
-    if to == "unknown":
-        return (UNKNOWN,)
-    if to == "stems":
-        return tuple(word.rpartition(".")[0] for word in operands)
-    if to == "address":
-        return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
-    if to == "last":
-        return operands[-1:] if len(operands) > 1 else ()
+        return CHOICES[to](line.operands)
     if to.endswith("="):
-        return tuple(word[len(to) :] for word in operands if word.startswith(to))
-    if to == "settings":
-        return tuple(word.partition("=")[2] for word in operands if "=" in word)
+        return tuple(word[len(to) :] for word in line.operands if word.startswith(to))
     values = [value for name, value in line.values if name in options_in(to)] if line.values else []
     if to[:1] == ":":
         return tuple(value.partition(":")[0] for value in values)
@@ -295,11 +283,16 @@ def options_in(text: str) -> frozenset[str]:
 
 
 METHOD = pattern("[A-Z]+")
-CHOICES: dict[str, tuple[int | None, int | None]] = {
-    "operands": (None, None),
-    "first": (None, 1),
-    "but_last": (None, -1),
-    "rest": (1, None),
+CHOICES: dict[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
+    "operands": lambda operands: operands,
+    "first": lambda operands: operands[:1],
+    "but_last": lambda operands: operands[:-1],
+    "last": lambda operands: operands[1:][-1:],
+    "rest": lambda operands: operands[1:],
+    "unknown": lambda _: (UNKNOWN,),
+    "stems": lambda operands: tuple(word.rpartition(".")[0] for word in operands),
+    "address": lambda operands: tuple(word for word in operands if not METHOD.fullmatch(word))[:1],
+    "settings": lambda operands: tuple(word.partition("=")[2] for word in operands if "=" in word),
 }
 
 
@@ -322,27 +315,35 @@ def _with_beginnings(names: Iterable[str]) -> set[str]:
     return found
 
 
-@cache
-def _heads() -> frozenset[str]:
-    """Return the names that have rows for subcommands: "git", "git stash"."""
-    names = _with_beginnings(table_names("program"))
-    return frozenset(name.rpartition(" ")[0] for name in names if " " in name)
+class Names(NamedTuple):
+    """Names in the tables, by what they are."""
+
+    known: frozenset[str]  # programs, without subcommands
+    heads: frozenset[str]  # what has rows for subcommands: "git", "git stash"
+    subcommands: frozenset[str]  # with the words before them
+    wrapping: frozenset[str]  # programs that run another one after one of their subcommands
 
 
 @cache
-def _subcommands() -> frozenset[str]:
-    names = _with_beginnings(table_names("program") | table_names("wrapper"))
-    return frozenset(name for name in names if " " in name)
+def _names() -> Names:
+    programs, wrappers = table_names("program"), table_names("wrapper")
+    known = frozenset(name.partition(" ")[0] for name in programs) | names_of_kind("harmless")
+    return Names(
+        known - names_of_kind("little_known"),
+        frozenset(name.rpartition(" ")[0] for name in _with_beginnings(programs) if " " in name),
+        frozenset(name for name in _with_beginnings(programs | wrappers) if " " in name),
+        frozenset(name.partition(" ")[0] for name in wrappers if " " in name),
+    )
 
 
 def is_subcommand(name: str) -> bool:
     """Return whether a table has a program with these subcommands, or with further ones: "git push"."""
-    return name in _subcommands()
+    return name in _names().subcommands
 
 
 def has_subcommands(name: str) -> bool:
     """Return whether a program, or a subcommand, has rows for subcommands of its own."""
-    return name in _heads()
+    return name in _names().heads
 
 
 @cache
@@ -355,7 +356,7 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
     """Yield each row for a command, with the words of its options and operands."""
     for row in _rows(name):
         yield row, words
-    if name in _heads():
+    if name in _names().heads:
         for longer, rest in subcommands(name, words):
             for row in _rows(longer):
                 yield row, rest
@@ -382,19 +383,13 @@ def behind_options(words: list[str], takes: frozenset[str]) -> list[str]:
     return list(read_line(words, takes, to_operand=True).operands)
 
 
-@cache
-def _known_names() -> frozenset[str]:
-    named = frozenset(name.partition(" ")[0] for name in table_names("program")) | names_of_kind("harmless")
-    return named - names_of_kind("little_known")
-
-
 def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
     """Return the name of a program word in the tables: without folder and version (`/usr/bin/python3.11`)."""
     name = word.rpartition("/")[2] or word
-    if name in _known_names() or name in also:
+    if name in _names().known or name in also:
         return name
     plain = VERSIONED.sub("", name)
-    if plain in _known_names() or plain in also:
+    if plain in _names().known or plain in also:
         return plain
     stem = name.partition(".")[0]
     return stem if stem in ("mkfs", "newfs", "fsck") else name
@@ -402,7 +397,7 @@ def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
 
 def is_known(name: str) -> bool:
     """Return whether a table knows the program."""
-    return name in _known_names()
+    return name in _names().known
 
 
 @cache
@@ -424,15 +419,9 @@ def wrapper_of(name: str) -> Wrapper | None:
     return next(iter(_wrappers(name)), None)
 
 
-@cache
 def wraps_behind_subcommands(name: str) -> bool:
     """Return whether a program runs another one only after one of its subcommands."""
-    return name in _wrapping_heads()
-
-
-@cache
-def _wrapping_heads() -> frozenset[str]:
-    return frozenset(name.partition(" ")[0] for name in table_names("wrapper") if " " in name)
+    return name in _names().wrapping
 
 
 @cache
