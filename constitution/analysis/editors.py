@@ -11,7 +11,7 @@ from constitution.analysis.shells import run_script
 from constitution.analysis.steps import Command, Found, Script, Started, Steps, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import pattern, word_list
+from constitution.tables import pattern, words_in
 from constitution.tables.rows import options_in, read_line
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
@@ -66,7 +66,7 @@ def tmux(command: Command) -> Steps:
     first, *rest = command.read(f"{TMUX_TAKES} -d", to_operand=True).operands or ("",)
     operands = read_line(rest, options_in(TMUX_TAKES), to_operand=True).operands
     words = [word for word in operands if not KEYS.match(word)]
-    if first not in word_list("tmux_runs") or not words:
+    if first not in words_in("signs", "lists", "tmux_runs") or not words:
         return
     for word in words:
         if " " in word and not word.startswith("#"):

@@ -12,7 +12,7 @@ from constitution.analysis.shells import run_file, run_input, run_script
 from constitution.analysis.steps import Change, Command, Found, Read, Script, Started, Steps, What, as_script, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
-from constitution.tables import pattern, sign, table, word_list
+from constitution.tables import pattern, sign, table, words_in
 from constitution.tables.rows import code_options, read_line
 from constitution.zones import FETCHED
 
@@ -114,7 +114,7 @@ AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)"
 
 def awk(command: Command) -> Steps:
     """awk: the code is the first operand, the value of `-e`, or the file of `-f`."""
-    line = read_line(command.argv[1:], word_list("awk_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "awk_takes"), to_operand=True)
     operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
     files = line.value_of("-f", "--file", "-E", "--exec")
     libraries = line.value_of("-i", "--include")
@@ -238,7 +238,7 @@ def client(command: Command) -> Steps:
 
 def batch(command: Command) -> Steps:
     """`sbatch --wrap SCRIPT`, `sbatch FILE`, `sbatch <<EOF`: shell text that runs on a cluster."""
-    line = read_line(command.argv[1:], word_list("batch_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "batch_takes"), to_operand=True)
     for script in line.value_of("--wrap"):
         yield Script(script)
     if line.value_of("--wrap") or line.flags & {"--help", "-h", "--version", "--test-only"}:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from constitution.tables import one_line, pattern, table
+from constitution.tables import expression, pattern, table
 
 TOKEN = pattern(
     r"(?P<blank>\s+|\\\n)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`)|(?P<name>[A-Za-z_]\w*[?!]?)"
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
 def doubt_about(code: str, language: str) -> str:
     """Return the first word or form that is not known to be harmless, or "" where there is none."""
-    if found := _pattern(language, "shapes").search(code):
+    if found := expression("languages", language, "shapes").search(code):
         return found[0].strip() or "`"
     given, functions = _words_of(GIVEN, code), _words_of(FUNCTIONS, code) | {"workspace"}
     code = OF_WORKSPACE.sub("workspace", code)
@@ -77,7 +77,7 @@ def _is_known(
         return True
     if name in _harmless(language) or (language == "php" and name.lower() in _harmless(language)):
         return True
-    if after == "(" or _pattern("plain", "harmful").search(name):
+    if after == "(" or expression("languages", "plain", "harmful").search(name):
         return False
     if before in OF_AN_OBJECT:
         return before == ":" or not row.get("properties_are_calls", False) or len(name) == 1
@@ -91,13 +91,13 @@ def _within(text: str, before: str, language: str) -> str:
     row = table("languages")[language]
     if (
         (before == "[" or row.get("texts_are_names"))
-        and _pattern("plain", "harmful").search(text)
+        and expression("languages", "plain", "harmful").search(text)
         and re.fullmatch(r"\W?\w+\W?", text)
     ):
         return text
     if text[0] == "'":
         return ""
-    for code in _pattern(language, "embeds").findall(text):
+    for code in expression("languages", language, "embeds").findall(text):
         if doubt := doubt_about(code, language):
             return doubt
     return ""
@@ -108,7 +108,7 @@ def _tokens(code: str, language: str) -> Iterator[Token]:
     row = table("languages")[language]
     quotes, at, before = row.get("quotes", "").split(), 0, Token("mark", "")
     while at < len(code):
-        comment = _pattern(language, "comment").match(code, at)
+        comment = expression("languages", language, "comment").match(code, at)
         match = comment or TOKEN.match(code, at)
         assert match is not None  # its last branch matches any character
         token = Token("blank" if comment else match.lastgroup or "blank", match[0])
@@ -155,9 +155,3 @@ def _harmless(language: str) -> frozenset[str]:
     rows = table("languages")
     words = f"{rows['plain']['words']} {rows[language]['words']}"
     return frozenset((words.lower() if language == "php" else words).split())
-
-
-@cache
-def _pattern(language: str, key: str) -> re.Pattern[str]:
-    """Return a pattern of a language: its `shapes` that are never plain, code that `embeds`, a `comment`."""
-    return re.compile(one_line(table("languages")[language][key]))

@@ -7,7 +7,7 @@ from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Flow, Origin
-from constitution.tables import is_a, pattern, sign, word_list
+from constitution.tables import is_a, pattern, sign, words_in
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, GLOB, is_private, is_within
 
@@ -132,7 +132,7 @@ def _each_found(words: list[str], names: list[str]) -> Steps:
 
 def xargs(command: Command) -> Steps:
     """`xargs COMMAND`: the input's words are appended to the command, or replace the text of `-I`."""
-    line = read_line(command.argv[1:], word_list("xargs_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "xargs_takes"), to_operand=True)
     marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
     inner = list(line.operands)
     if not inner:
@@ -159,7 +159,7 @@ PASTED = pattern(r"\b(ba|da|z|k)?sh -\w*c\s.*\{\}", re.S)
 
 def parallel(command: Command) -> Steps:
     """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, in the place of `{}`, or appended."""
-    words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
+    words = list(read_line(command.argv[1:], words_in("signs", "lists", "parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
     if PASTED.search(inner) and command.stdin.origin is not Origin.TEXT and not words[mark + 1 :]:

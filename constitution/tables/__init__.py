@@ -112,15 +112,20 @@ def one_line(text: str) -> str:
 
 
 @cache
+def expression(name: str, section: str, key: str) -> re.Pattern[str]:
+    """Return a pattern in a section of a table file."""
+    return re.compile(one_line(table(name)[section][key]))
+
+
 def sign(name: str) -> re.Pattern[str]:
     """Return a pattern of `signs.toml`."""
-    return re.compile(one_line(table("signs")["patterns"][name]))
+    return expression("signs", "patterns", name)
 
 
 @cache
-def word_list(name: str) -> frozenset[str]:
-    """Return a list of words of `signs.toml`."""
-    return frozenset(table("signs")["lists"][name].split())
+def words_in(name: str, section: str, key: str) -> frozenset[str]:
+    """Return a list of words in a section of a table file."""
+    return frozenset(table(name)[section][key].split())
 
 
 def table_names(kind: str) -> frozenset[str]:

@@ -32,7 +32,17 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import Block, blocks_of, names_of_kind, one_line, pattern, said_of, table, table_names
+from constitution.tables import (
+    Block,
+    blocks_of,
+    names_of_kind,
+    one_line,
+    pattern,
+    said_of,
+    table,
+    table_names,
+    words_in,
+)
 
 # Command lines: options and operands
 
@@ -499,21 +509,16 @@ def variable_of(name: str) -> Variable | None:
 
 
 @cache
-def _listed(key: str) -> tuple[str, ...]:
-    return tuple(table("variables")["changes_commands"][key].split())
-
-
-@cache
 def _changing() -> frozenset[str]:
-    named = (name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
-    return frozenset([*named, *_listed("prompts"), *_listed("reading"), *_listed("code")])
+    named = frozenset(name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
+    return named.union(*(words_in("variables", "changes_commands", key) for key in ("prompts", "reading", "code")))
 
 
 def is_prompt(name: str) -> bool:
     """Return whether a variable is a prompt, whose substitutions the shell runs (`PS4` when it traces)."""
-    return name in _listed("prompts")
+    return name in words_in("variables", "changes_commands", "prompts")
 
 
 def changes_commands(name: str) -> bool:
     """Return whether a variable changes later commands. The list covers shells and common programs, not all."""
-    return name in _changing() or name.startswith(_listed("beginnings"))
+    return name in _changing() or name.startswith(tuple(words_in("variables", "changes_commands", "beginnings")))
