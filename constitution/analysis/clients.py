@@ -179,9 +179,6 @@ def look_up(command: Command) -> Steps:
             yield Found(Effect.LEAK if computed else Effect.UPLOAD, says=says)
 
 
-KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
-
-
 LOSES = "delete data of a service"
 
 

@@ -62,11 +62,6 @@ RESERVED = frozenset(
 )
 REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-TELLING = frozenset(["kitty", "wezterm", "zellij"])
-"""Wrappers whose own words have effects beside the command that they run."""
-TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
-"""Programs that send their input to another machine."""
-
 MATCHES = 1_000
 """The highest number of paths examined for a pattern."""
 
@@ -103,7 +98,7 @@ def _module(name: str) -> object:
 
 def fed(command: Command) -> Steps:
     """Yield the effects of piping a shell's output, or whole folders, into a program that sends it, or code."""
-    if command.name not in TALKERS:
+    if "sends_input" not in command.kinds:
         yield from found_in("program_text", command.stdin.text)
         return
     if command.stdin.origin is Origin.SHELL:
@@ -113,7 +108,7 @@ def fed(command: Command) -> Steps:
 
 
 LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] = (
-    (fed, lambda kinds, name: "builder" in kinds or name in TALKERS),
+    (fed, lambda kinds, _: not kinds.isdisjoint(("builder", "sends_input"))),
     (repository, lambda _, name: name == "git"),
     (apply_rows, lambda _, name: name in table_names("program") or has_subcommands(name)),
     (addresses, lambda kinds, _: kinds.isdisjoint(("harmless", "filters", "read_only"))),
@@ -225,7 +220,7 @@ class Examination:
             self._carry_out(own(command), name, walk)
         if (wrapper := wrapper_of(name)) is not None:
             flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-            self._carry_out(apply_rows(command) if flow is not None and name in TELLING else (), name, walk)
+            self._carry_out(apply_rows(command) if flow is not None and "has_rows" in command.kinds else (), name, walk)
             if flow is not None:
                 return flow
         before = len(self.findings)

@@ -20,6 +20,8 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
         return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
+    if "prints_everything" in kinds:
+        return Flow(Origin.ANYTHING, names=("tar",))
     if "shell" in kinds:  # which may read unknown commands from its input
         return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
     if name == "yes" or ("passes_on" in kinds and _reads_endless(argv, stdin)):
@@ -61,7 +63,6 @@ def _processes(argv: list[str], stdin: Flow) -> Flow:
 
 ENVIRONMENT = Flow(Origin.ANYTHING, names=("env",))
 HOLDER = Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",))
-ARCHIVE = Flow(Origin.ANYTHING, names=("tar",))
 
 
 def _numbers(argv: list[str], stdin: Flow) -> Flow:
@@ -198,7 +199,6 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
     **dict.fromkeys(("set", "export", "declare", "typeset"), lambda argv, _: ENVIRONMENT),
     **dict.fromkeys(("env", "printenv"), lambda argv, _: ENVIRONMENT if len(argv) == 1 else ANYTHING),
-    **dict.fromkeys(("tar", "mysqldump", "pg_dump", "pg_dumpall", "mongodump", "mariadb-dump"), lambda *_: ARCHIVE),
     "lsof": lambda argv, _: HOLDER if any(re.match("-(?!-).*t", word) for word in argv[1:]) else ANYTHING,
     "fuser": lambda *_: HOLDER,
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),

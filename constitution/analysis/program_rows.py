@@ -47,7 +47,7 @@ LOCAL = pattern(
 
 def apply_rows(command: Command) -> Steps:
     """Report the effects of every row for a command, and read the scripts in its options."""
-    if command.argv[-1] == "help" and len(command.argv) > 2 and command.name in ASK_FOR_HELP:
+    if command.argv[-1] == "help" and len(command.argv) > 2 and "helps_behind" in command.kinds:
         return
     if "--help" in command.argv[1:3] and len(command.argv) <= 3 and command.argv[-1] == "--help":
         return
@@ -133,9 +133,6 @@ def outputs(command: Command) -> Steps:
 
 def _following(index: int, command: Command) -> str:
     return command.argv[index + 1] if index + 1 < len(command.argv) else ""
-
-
-ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
 SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
@@ -275,8 +272,6 @@ GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
 NO_PATH = re.compile(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl|graph|[ptvm]:.*)$")
 """Labels of a build, steps of XPath, names of a certificate (`/CN=x`), and switches of MSBuild."""
 REGEX = pattern(r"/[^/]+/i?")
-TESTS = frozenset(["rails", "ruby", "rake", "m"])
-"""A pattern of test names, as in `rails test -n /total/`."""
 
 
 def secret_arguments(command: Command) -> Steps:
@@ -291,7 +286,7 @@ def secret_arguments(command: Command) -> Steps:
     for before, word in pairwise(command.argv):
         if command.name == "ln" and word[:2] == "..":
             continue  # the link is moved, not its target, which is judged when it is used
-        if before in ("-n", "--name") and command.name in TESTS and REGEX.fullmatch(word):
+        if before in ("-n", "--name") and "picks_tests" in command.kinds and REGEX.fullmatch(word):
             continue
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
@@ -339,7 +334,7 @@ def only_looks(argv: tuple[str, ...]) -> bool:
         return True
     pattern = read_only(name)
     words = list(argv[1:])
-    words = behind_options(words, TAKES) if name in SETTINGS_FIRST else words
+    words = behind_options(words, TAKES) if is_a(name, "options_first") else words
     return pattern is not None and pattern.match(" ".join(words)) is not None
 
 
@@ -362,8 +357,6 @@ def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
     return wrapper is not None and (not wrapper.only or first in wrapper.only)
 
 
-SETTINGS_FIRST = ("git", "kubectl", "docker", "aws", "gcloud")
-"""Programs with options before a subcommand, as in `git -C x status`."""
 TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905
 
 
