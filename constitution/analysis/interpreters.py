@@ -1,6 +1,7 @@
 """Interpreters and consoles of other languages: code in an option, in a file, or in the input."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from constitution.analysis.clients import database
@@ -198,25 +199,12 @@ def console(command: Command) -> Steps:
         yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
 
 
-def python_console(command: Command) -> Steps:
-    """`python manage.py shell -c CODE`, beside the effects of Python."""
-    yield from python(command)
-    yield from _behind(("manage.py", "manage"), command)
-
-
-def php_console(command: Command) -> Steps:
-    """`php artisan tinker --execute CODE`, beside the effects of PHP."""
-    yield from interpreter(command)
-    yield from _behind(("artisan", "console"), command)
-
-
-def _behind(files: tuple[str, ...], command: Command) -> Steps:
-    for index, word in enumerate(command.argv[1:3], 1):
-        if word.rpartition("/")[2] in files and command.argv[index + 1 : index + 2] in (
-            ["shell"],
-            ["tinker"],
-            ["shell_plus"],
-        ):
+def with_console(command: Command) -> Steps:
+    """`python manage.py shell -c CODE`, `php artisan tinker --execute CODE`, beside the effects of Python and PHP."""
+    yield from interpreter(command) if command.name == "php" else python(command)
+    files = ("artisan", "console") if command.name == "php" else ("manage.py", "manage")
+    for index, (word, verb) in enumerate(pairwise(command.argv[1:4]), 1):
+        if word.rpartition("/")[2] in files and verb in ("shell", "tinker", "shell_plus"):
             yield from console(command.with_argv(command.argv[index:]))
 
 
