@@ -10,7 +10,7 @@ from constitution.analysis.program_rows import found_in
 from constitution.analysis.steps import Change, Command, Found, Placed, Script, Started, Steps, What, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import byte_pattern, pattern, sign
+from constitution.tables import pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
 from constitution.zones import GLOB, is_private
 
@@ -165,7 +165,7 @@ def ssh(command: Command) -> Steps:
         yield Found(Effect.CARRIED, path=file, says="take settings from {path}, which can start programs")
 
 
-ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
+ENCODES = pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:

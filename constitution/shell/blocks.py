@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.shell.walk import Walk
-from constitution.tables import byte_pattern, pattern
+from constitution.tables import pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -172,17 +172,17 @@ TRUE = (
 )
 FALSE = rb"(?:false|/(?:usr/)?bin/false|!\s*(?:true|:)|\[\s*\]|\(\(\s*0\s*\)\)|test|\[\s*0\s*-eq\s*1\s*\])"
 MANY = rb"(?:\{\d+\.\.\d{6,}(?:\.\.\d+)?\}|(?:\$\(|`)\s*seq\s+(?:\d+\s+)*\d{6,}\s*(?:\)|`))"
-ENDLESS = byte_pattern(
+ENDLESS = pattern(
     rb"while\s+" + TRUE + rb"\s*[;\n]|until\s+" + FALSE + rb"\s*[;\n]"
     rb"|for\s*\(\([^;()]*;\s*(?:" + ONE + rb"|true)?\s*;[^()]*\)\)|for\s+\w+\s+in\s+" + MANY
 )
 """Loops that are endless or over a million numbers."""
 
-GROWS = byte_pattern(
+GROWS = pattern(
     rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
 )
-HIDDEN_BACKGROUND = byte_pattern(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
-PAUSES = byte_pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
+HIDDEN_BACKGROUND = pattern(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
+PAUSES = pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
 
 
 def starts_without_end(node: "Node", source: bytes) -> bool:

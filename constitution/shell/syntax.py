@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from constitution.shell.scanner import differs, scan
-from constitution.tables import byte_pattern, pattern
+from constitution.tables import pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
+SCANNED = pattern(rb"[#'`\n]|<<|\(\(")
 """A text without any of these is unambiguous."""
 
 CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
@@ -204,12 +204,12 @@ def _doubt(text: str) -> str:
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")
 
 
-OPENING = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+OPENING = pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
 PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
-ESCAPED = byte_pattern(rb"\\[ \t]")
+ESCAPED = pattern(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
-DOLLAR = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
-IN_DOCUMENT = byte_pattern(rb"(?<!\\)(?:\\\\)*\$\(")
+DOLLAR = pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+IN_DOCUMENT = pattern(rb"(?<!\\)(?:\\\\)*\$\(")
 """The node types in which backticks are read from the text, not from the tree."""
 
 

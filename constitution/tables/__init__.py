@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, AnyStr, NamedTuple, cast
 
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
@@ -96,14 +96,9 @@ def _compiled(text: Any, flags: int) -> Any:
     return re.compile(text, flags)
 
 
-def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a regular expression that is compiled on first use."""
-    return cast("re.Pattern[str]", _Pattern(text, flags))
-
-
-def byte_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    """Return a regular expression for bytes that is compiled on first use."""
-    return cast("re.Pattern[bytes]", _Pattern(text, flags))
+    return cast("re.Pattern[AnyStr]", _Pattern(text, flags))
 
 
 def one_line(text: str) -> str:
