@@ -43,7 +43,8 @@ def _judged(action: Action, policy: Policy) -> Verdict:
     if examination is not None:
         places = _places(policy, action)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
-        verdicts += _of_invocations(examination.invocations, action, policy)
+        if policy.blocklist or policy.known_only or policy.commands:
+            verdicts += _of_invocations(examination.invocations, action, policy)
         if len(examination.invocations) > 1:  # a grant for one command does not cover the others
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     verdict = Verdict.strictest(verdicts)

@@ -356,9 +356,11 @@ class Examination:
     def _carry_out(self, todo: Iterable[Step], program: str, walk: Walk) -> None:
         """Carry out the steps of a program in order, at the position of `walk`."""
         for step in todo:
+            if isinstance(step, Found):  # nearly every step is one
+                effect, path, says, other = step
+                self._found(effect, path, says, other or program, walk)
+                continue
             match step:
-                case Found(effect, path, says, other):
-                    self._found(effect, path, says, other or program, walk)
                 case Script(text, stdin, arguments):
                     walk.nested(text, stdin, arguments=arguments)
                 case Started(argv, stdin, by_shell):

@@ -165,23 +165,21 @@ class Does(NamedTuple):
             return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
-        if self.flags and not _has(self.flags, line.flags):
+        if self.flags and not any(map(_pattern(self.flags).search, line.flags)):
             return False
-        if self.values and not _has(self.values, line.value_of(*self.given)):
+        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
-        if self.texts and not _has(self.texts, (*line.operands, *(value for _, value in line.values))):
+        if self.texts and not any(
+            map(_pattern(self.texts).search, [*line.operands, *(value for _, value in line.values)])
+        ):
             return False
-        if self.words and not _has(self.words, line.operands):
+        if self.words and not any(map(_pattern(self.words).search, line.operands)):
             return False
-        if self.lacks and _has(self.lacks, line.operands):
+        if self.lacks and any(map(_pattern(self.lacks).search, line.operands)):
             return False
-        if self.first and not _has(self.first, line.operands[:1]):
+        if self.first and not any(map(_pattern(self.first).search, line.operands[:1])):
             return False
-        return not self.also or _has(self.also, line.operands)
-
-
-def _has(pattern: str, words: Iterable[str]) -> bool:
-    return any(map(_pattern(pattern).search, words))
+        return not self.also or any(map(_pattern(self.also).search, line.operands))
 
 
 @cache
