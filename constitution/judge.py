@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from attrs import evolve
 from constitution.action import NO_HOME, Action, PathUse
 from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
-from constitution.rules import CommandRule, Rule, effects_called
+from constitution.rules import Rule, effects_called
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import Places, is_within, zone_of, zones_of
 
@@ -32,20 +33,18 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 
 
 def _judged(action: Action, policy: Policy) -> Verdict:
-    verdicts = [_category(action, policy), _beyond_sandbox(action), _opaque(action, policy)]
+    verdicts = _of_tool(action, policy)
     if action.command is not None and not action.command.strip():
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
         return Verdict.strictest([*verdicts, _verdict(finding, (Zone.NOWHERE,), policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
-    verdicts += [_own_right(right, action) for right in action.rights]
     is_examined = bool(action.command or action.argv or action.paths or action.urls)
     examination = findings_of(action) if is_examined and (policy.rules or policy.blocklist or policy.commands) else None
     if examination is not None:
         places = _places(policy, action)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
-        verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
-        verdicts += [_known(examination)] if policy.known_only else []
-        verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
+        if policy.blocklist or policy.known_only or policy.commands:
+            verdicts += _of_invocations(examination.invocations, action, policy)
         if len(examination.invocations) > 1:  # a grant for one command does not cover the others
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     verdict = Verdict.strictest(verdicts)
@@ -124,15 +123,6 @@ def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Pol
     return verdict
 
 
-def _said(rule: CommandRule, examination: "Examination") -> Verdict:
-    """Return the verdict of the user's rules on a command at any depth."""
-    for invocation in examination.invocations:
-        if rule.concerns(invocation.argv):
-            explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
-            return Verdict(rule.level, "user_rule", "user", (invocation,), explanation)
-    return Verdict.allow()
-
-
 def _by(rule: Rule, finding: Finding) -> Verdict:
     return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), _sentence(finding))
 
@@ -158,15 +148,28 @@ def _subcommand(program: str, argv: tuple[str, ...]) -> str:
     return named[-1][len(program) :] if named else ""
 
 
-def _category(action: Action, policy: Policy) -> Verdict:
+def _of_tool(action: Action, policy: Policy) -> list[Verdict]:
+    """Return the verdicts on a tool by its category, by the rights that a call requests, and by unknown effects."""
+    verdicts = []
     level = {"read": Level.allow, "write": policy.write}.get(action.category, policy.admin)
-    if level is Level.allow or action.tool in policy.listed:
-        return Verdict.allow()
-    article = "an" if action.category == "admin" else "a"
-    explanation = f"{action.tool} is {article} {action.category} tool"
-    if level is Level.ask:
-        return Verdict(level, f"{action.category}_needs_approval", "category", (), explanation)
-    return Verdict(level, f"{action.category}_not_listed", "category", (), f"{explanation}, and no job policy lists it")
+    if level is not Level.allow and action.tool not in policy.listed:
+        says = f"{action.tool} is {'an' if action.category == 'admin' else 'a'} {action.category} tool"
+        if level is Level.ask:
+            verdicts.append(Verdict(level, f"{action.category}_needs_approval", "category", (), says))
+        else:
+            says += ", and no job policy lists it"
+            verdicts.append(Verdict(level, f"{action.category}_not_listed", "category", (), says))
+    if action.rights:
+        says = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
+        verdicts.append(Verdict(Level.ask, "beyond_sandbox", "sandbox", (), says))
+    if action.opaque and policy.asks_about_opaque:  # only its server says what the tool does
+        says = f"{action.tool} comes from a server, and nothing tells what it would do"
+        verdicts.append(Verdict(Level.ask, "unknown_tool", "form", (), says))
+    for path in (right[len("write ") :] for right in action.rights if right.startswith("write ")):
+        if any(is_within(path, own) or is_within(own, path) for own in action.own):
+            says = f"{action.tool} asks to change {path}, which is the agent's own"
+            verdicts.append(Verdict(Level.deny, "agents_own", "agent", (), says))
+    return verdicts
 
 
 def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict:
@@ -196,49 +199,28 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     return Verdict(Level.deny, rule, "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
 
 
-def _beyond_sandbox(action: Action) -> Verdict:
-    """Ask the user about a call that requests rights beyond the sandbox."""
-    if not action.rights:
-        return Verdict.allow()
-    explanation = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
-    return Verdict(Level.ask, "beyond_sandbox", "sandbox", (), explanation)
+def _of_invocations(invocations: list[Evidence], action: Action, policy: Policy) -> list[Verdict]:
+    """Return the verdicts on programs at any depth, not on text that mentions them: by lists, and by the user."""
 
+    def first(judged: Callable[[tuple[str, ...]], object]) -> Iterator[Evidence]:
+        return islice((invocation for invocation in invocations if judged(invocation.argv)), 1)
 
-def _opaque(action: Action, policy: Policy) -> Verdict:
-    """Ask the user about a tool of a server: only the server itself says what the tool does."""
-    if not action.opaque or not policy.asks_about_opaque:
-        return Verdict.allow()
-    explanation = f"{action.tool} comes from a server, and nothing tells what it would do"
-    return Verdict(Level.ask, "unknown_tool", "form", (), explanation)
+    verdicts: list[Verdict] = []
+    for invocation, entry in product(invocations, policy.blocklist if action.command is not None else ()):
+        if not verdicts and _is_listed(invocation.argv, entry):  # S0's list of words
+            says = f"{entry} is on the list of blocked commands"
+            verdicts.append(Verdict(Level.deny, "blocklist", "blocklist", (invocation,), says))
+    if policy.known_only:
+        from constitution.analysis.program_rows import is_harmless  # the tables are loaded with the first use
 
-
-def _own_right(right: str, action: Action) -> Verdict:
-    path = right.removeprefix("write ")
-    if path == right or not any(is_within(path, own) or is_within(own, path) for own in action.own):
-        return Verdict.allow()
-    return Verdict(
-        Level.deny, "agents_own", "agent", (), f"{action.tool} asks to change {path}, which is the agent's own"
-    )
-
-
-def _blocked(examination: "Examination", policy: Policy) -> Verdict:
-    """S0's list of words, applied to programs at any depth, not to text that mentions them."""
-    for invocation, entry in product(examination.invocations, policy.blocklist):
-        if _is_listed(invocation.argv, entry):
-            explanation = f"{entry} is on the list of blocked commands"
-            return Verdict(Level.deny, "blocklist", "blocklist", (invocation,), explanation)
-    return Verdict.allow()
-
-
-def _known(examination: "Examination") -> Verdict:
-    """Ask about the first program that is not known to be harmless: it may run code of the project."""
-    from constitution.analysis.program_rows import is_harmless  # the tables are loaded with the first use
-
-    for invocation in examination.invocations:
-        if not is_harmless(invocation.argv):
-            says = f"{invocation.argv[0]} is not known to be harmless: it may run code of the workspace"
-            return Verdict(Level.ask, "not_known_to_be_harmless", "code", (invocation,), says)
-    return Verdict.allow()
+        for found in first(lambda argv: not is_harmless(argv)):
+            says = f"{found.argv[0]} is not known to be harmless: it may run code of the workspace"
+            verdicts.append(Verdict(Level.ask, "not_known_to_be_harmless", "code", (found,), says))
+    for rule in policy.commands:
+        for found in first(rule.concerns) if rule.level is not Level.allow else ():
+            says = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
+            verdicts.append(Verdict(rule.level, "user_rule", "user", (found,), says))
+    return verdicts
 
 
 def _is_listed(argv: tuple[str, ...], entry: str) -> bool:

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from constitution.effects import Effect, Zone
 from constitution.rules import CommandRule, Rule
-from constitution.tables import Block, without_examples
+from constitution.tables import without_examples
 from constitution.verdict import Level
 from constitution.zones import absolute, is_within
 
@@ -91,20 +91,13 @@ BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 
 
 def _rules(policy: str) -> tuple[Rule, ...]:
-    rows = without_examples("rules")["rule"]
-    return tuple(_rule(row) for row in rows if policy in row.get("policies", "default strict workspace gated").split())
-
-
-def _rule(row: Block) -> Rule:
-    effects = tuple(Effect[word.upper()] for word in row["effects"].split())
-    zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
-    return Rule(
-        row["name"],
-        row["category"],
-        effects,
-        zones,
-        Level(row["level"]),
-    )
+    rules = []
+    for row in without_examples("rules")["rule"]:
+        if policy in row.get("policies", "default strict workspace gated").split():
+            effects = tuple(Effect[word.upper()] for word in row["effects"].split())
+            zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
+            rules.append(Rule(row["name"], row["category"], effects, zones, Level(row["level"])))
+    return tuple(rules)
 
 
 def _zones(text: str) -> list[str]:
@@ -112,15 +105,9 @@ def _zones(text: str) -> list[str]:
     return [zone for word in text.split() for zone in (_zones(groups[word]) if word in groups else [word])]
 
 
-def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Turn ask into deny, for a gate that cannot ask."""
-    return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
-
-
-def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Turn ask into deny outside the workspace: commands have the same bounds as file tools."""
-    bounds = {row["name"] for row in without_examples("rules")["rule"] if row.get("bounds")}
-    return tuple(evolve(rule, level=Level.deny) if rule.name in bounds else rule for rule in rules)
+def _denying(rules: tuple[Rule, ...], names: set[str]) -> tuple[Rule, ...]:
+    """Turn ask into deny in the rules with these names."""
+    return tuple(evolve(rule, level=Level.deny) if rule.name in names else rule for rule in rules)
 
 
 DEFAULT = Policy("default", _rules("default"), bounded=False)
@@ -129,7 +116,7 @@ STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"), known_only=True)
 
 WORKSPACE = Policy(
     "workspace",
-    _bounded(_rules("workspace")),
+    _denying(_rules("workspace"), {row["name"] for row in without_examples("rules")["rule"] if row.get("bounds")}),
     allowed_roots=("~/.agent/workspace", "/tmp/agent"),
     blocklist=BLOCKLIST,
     admin=Level.ask,
@@ -137,7 +124,7 @@ WORKSPACE = Policy(
 
 APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=(), bounded=False)
 
-GATED = Policy("gated", _without_asking(_rules("gated")), denied_paths=())
+GATED = Policy("gated", tuple(evolve(rule, level=Level.deny) for rule in _rules("gated")), denied_paths=())
 
 PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 

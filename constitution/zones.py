@@ -44,16 +44,6 @@ def _pattern(section: str, key: str, form: str = "{}") -> re.Pattern[str]:
     return re.compile(form.format("|".join(_paths(section, key))))
 
 
-@cache
-def _secret_samples() -> tuple[str, ...]:
-    return (*_paths("system", "samples"), *(f"/home/x/{sample}" for sample in _home_samples()))
-
-
-@cache
-def _home_samples() -> tuple[str, ...]:
-    return tuple(table("places")["home"]["samples"]["files"].split())
-
-
 @frozen(cache_hash=True)
 class Places:
     """The folders that paths are compared with; all absolute and normalised."""
@@ -82,7 +72,7 @@ def zone_of(path: str, places: Places) -> Zone:
     The part after the unknown one counts only if it makes the path secret. A path whose first folder is unknown is
     itself unknown.
     """
-    if places.own and any(is_within(alike(_whole(path)), alike(own)) for own in places.own):
+    if places.own and _is_within_any(_whole(path), places.own):
         return Zone.OWN
     return _zone(path, places)
 
@@ -94,8 +84,10 @@ def _zone(path: str, places: Places) -> Zone:
     given, path = path, _whole(path)
     if path != given and path == places.workspace:
         return Zone.WORKSPACE_CONTENT
-    if (zone := _zone_wherever(path, places)) is not None:
-        return zone
+    if _is_within_any(path, places.denied):
+        return Zone.DENIED
+    if _pattern("anywhere", "program", "(^|/)({})(/|$)").search(path):
+        return Zone.PROGRAM
     if path.startswith(("/dev/", "/proc/", "/sys/")) and (zone := _device_zone(path)):
         return zone
     if GLOB.search(path) and FOUND not in path and (zone := _zone_of_pattern(path, places)):
@@ -104,18 +96,7 @@ def _zone(path: str, places: Places) -> Zone:
         return _home_in_workspace(path, places)
     if any(is_within(path, root) and path != root for root in places.roots):
         return Zone.WORKSPACE
-    if is_within(path, places.workspace):
-        return _workspace_zone(path, places)
-    if is_within(path, places.home) and places.home != "/":
-        return _home_zone(path[len(places.home) + 1 :])
-    return _other_zone(path, places)
-
-
-def _zone_wherever(path: str, places: Places) -> Zone | None:
-    """Return the zone of denied paths and of the agent's program, which precede all others."""
-    if any(is_within(alike(path), alike(denied)) for denied in places.denied):
-        return Zone.DENIED
-    return Zone.PROGRAM if _pattern("anywhere", "program", "(^|/)({})(/|$)").search(path) else None
+    return _workspace_zone(path, places) if is_within(path, places.workspace) else _other_zone(path, places)
 
 
 def _zone_of_prefix(path: str, places: Places) -> Zone:
@@ -132,8 +113,9 @@ def _zone_of_prefix(path: str, places: Places) -> Zone:
 
 def _zone_of_pattern(path: str, places: Places) -> Zone | None:
     """Return the zone of `~/.ss*/id_*` by its possible matches: a secret, if a known secret path matches."""
-    samples = [*_secret_samples(), *(f"{places.home}/{inner}" for inner in _home_samples())]
-    if any(fits(sample, path) for sample in samples):
+    of_homes = table("places")["home"]["samples"]["files"].split()
+    samples = (f"{home}/{inner}" for home in ("/home/x", places.home) for inner in of_homes)
+    if any(fits(sample, path) for sample in (*_paths("system", "samples"), *samples)):
         return Zone.SECRET
     private = (f"{places.workspace}/{name}" for name in _paths("anywhere", "private_samples"))
     return Zone.PRIVATE if any(fits(sample, path) for sample in private) else None
@@ -224,6 +206,8 @@ def runs_later(path: str, home: str) -> bool:
 
 
 def _other_zone(path: str, places: Places) -> Zone:
+    if is_within(path, places.home) and places.home != "/":
+        return _home_zone(path[len(places.home) + 1 :])
     if _pattern("system", "secret").match(path):
         return Zone.SECRET
     for root in _paths("roots", "scratch"):
@@ -276,6 +260,10 @@ def fits(path: str, pattern: str) -> bool:
         part == wanted or (fnmatchcase(part, wanted) and not (part[:1] == "." and wanted[:1] in "*?["))
         for part, wanted in zip(parts, patterns, strict=False)
     )
+
+
+def _is_within_any(path: str, roots: tuple[str, ...]) -> bool:
+    return any(is_within(alike(path), alike(root)) for root in roots)
 
 
 def is_path_safe(path: str, workspace: str) -> bool:

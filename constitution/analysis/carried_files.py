@@ -7,15 +7,14 @@ not in the workspace. Lists of harmless options and variables are in `variables.
 import re
 import shlex
 from collections.abc import Iterator
-from functools import cache
 
 from constitution.action import Disk
 from constitution.analysis.clients import GIT_TAKES, REMOTE
 from constitution.analysis.external_effects import names_production
-from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
+from constitution.analysis.steps import Change, Command, Found, Script, Set, Started, Steps, What
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import one_line, pattern, table
-from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
+from constitution.tables import expression, pattern
+from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
 from constitution.zones import FETCHED, is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
@@ -40,12 +39,13 @@ def carried(command: Command) -> Steps:
     for word in filter(LIBRARY.search, command.argv[1:]):
         if path := ELSEWHERE.match(word):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
+    carrying, harmless = (expression("variables", "options", key) for key in ("carrying", "harmless"))
     for option, value, attached in _options(command):
         names = (option, CAMEL.sub("-", option).lower() if option[:2] == "--" else option)
-        carries = any(map(_options_pattern("carrying").fullmatch, names))
+        carries = any(map(carrying.fullmatch, names))
         several = value.split(":") if carries and "://" not in value else value.split() or [value]
         path = next(filter(None, map(ELSEWHERE.match, several)), None)
-        if path is not None and (carries or (attached and not _options_pattern("harmless").search(option))):
+        if path is not None and (carries or (attached and not harmless.search(option))):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
         elif carries and value.startswith(UNKNOWN):
             yield Found(Effect.CARRIED, path=UNKNOWN, says=SETTINGS)
@@ -86,26 +86,16 @@ SETS = ("-d", "-D", "-c", "-C", "-Z", "-P")
 """Options before `NAME=VALUE`."""
 
 
-@cache
-def _options_pattern(key: str) -> re.Pattern[str]:
-    return re.compile(one_line(table("variables")["options"][key]))
-
-
 def carried_by_variable(name: str, value: str, *, exported: bool) -> Steps:
     """Report an outside file or folder in an exported variable, or one that a tool is known to read."""
-    is_read = _tools_pattern("names").match(name) or (exported and variable_of(name) is None)
-    if _tools_pattern("sources").search(name) and REMOTE.match(value):
+    is_read = expression("variables", "tools", "names").match(name) or (exported and variable_of(name) is None)
+    if expression("variables", "tools", "sources").search(name) and REMOTE.match(value):
         yield Found(Effect.FOREIGN_PACKAGES, program="the command", says=f"download from {value[:80]} ({name})")
-    if not is_read or _tools_pattern("harmless").search(name):
+    if not is_read or expression("variables", "tools", "harmless").search(name):
         return
     for part in dict.fromkeys([*value.split(":"), *value.split()]) if "://" not in value else ():
         if found := ELSEWHERE.match(part):
             yield Found(Effect.CARRIED, path=found[1], program="the command", says=f"{SETTINGS} ({name})")
-
-
-@cache
-def _tools_pattern(key: str) -> re.Pattern[str]:
-    return re.compile(one_line(table("variables")["tools"][key]))
 
 
 OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
@@ -113,7 +103,7 @@ OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
 
 def repository(command: Command) -> Steps:
     """Report a git repository other than that of the workspace: its settings can start programs."""
-    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    line = command.read(GIT_TAKES, to_operand=True)
     if not line.operands or (line.operands[0] in ("clone", "init", "ls-remote", "help") and not line.value_of("-C")):
         return
     folders = line.value_of("-C", "--git-dir", "--work-tree") or (".",)
@@ -164,7 +154,7 @@ def assigned(name: str, values: tuple[str, ...], *, exported: bool = False) -> S
     row = variable_of(name)
     for value in values:
         if names_production(name, value):
-            yield Production()
+            yield Change(What.PRODUCTION)
         if row is not None:
             yield from _by_row(row, name, value)
         yield from carried_by_variable(name, value, exported=exported)
@@ -206,8 +196,7 @@ def _split(options: str) -> list[str]:
 def _loaded(name: str, value: str) -> Steps:
     if name == "ENV" and value.isidentifier():
         return  # programs read names such as `production`; shells look for a file
-    says = f"make programs load {{path}} ({name})"
-    yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
+    yield Found(Effect.PRELOAD, program="the command", path=value, says=f"make programs load {{path}} ({name})")
 
 
 def _searched(value: str) -> Steps:

@@ -6,36 +6,20 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from constitution.analysis.file_flow import LOST, losses
-from constitution.analysis.program_rows import secrets_in_code
-from constitution.analysis.steps import (
-    Command,
-    Copied,
-    Fetched,
-    Found,
-    Linked,
-    Placed,
-    Remote,
-    Script,
-    Sent,
-    Started,
-    Steps,
-    Wrote,
-    as_typed,
-)
+from constitution.analysis.program_rows import found_in
+from constitution.analysis.steps import Change, Command, Found, Placed, Script, Started, Steps, What, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import byte_pattern, pattern, sign
+from constitution.tables import pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
 from constitution.zones import GLOB, is_private
 
-GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
-PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
-ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
+GIT_TAKES = "-C -c --git-dir --work-tree --namespace --exec-path --config-env"
 
 
 def git(command: Command) -> Steps:
     """`git -c KEY=VALUE`, `git config KEY VALUE`, `git bisect run CMD`, `git submodule foreach CMD`."""
-    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    line = command.read(GIT_TAKES, to_operand=True)
     for setting in line.value_of("-c"):
         key, _, value = setting.partition("=")
         yield from _setting(key, value)
@@ -81,7 +65,7 @@ def _kept_and_sent(operands: list[str], command: Command) -> Steps:
     if operands[:1] in (["pull"], ["fetch"], ["merge"]) and any(word in command.files.remotes for word in operands[1:]):
         yield Found(Effect.NETWORK, says="download from a remote that the same command adds")
     if operands[:2] == ["remote", "add"] and len(operands) > 3:
-        yield Remote(operands[-2], operands[-1])
+        yield Change(What.REMOTE, tuple(operands[-2:]))
 
 
 def _configure(words: list[str]) -> Steps:
@@ -130,8 +114,7 @@ def _setting(key: str, value: str) -> Steps:
             Effect.CONFIGURE_TOOL, says=f"set {key.replace(UNKNOWN, '…')[:60]}, which may make git run another program"
         )
     if FOLDER_SETTINGS.match(key):
-        says = "make git run the files in {path}"
-        yield Found(Effect.PERSIST, path=value, says=says)
+        yield Found(Effect.PERSIST, path=value, says="make git run the files in {path}")
     if key.lower().startswith("credential.") and value.startswith("!"):
         yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
     if not sign("git_runs").match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
@@ -145,39 +128,12 @@ def _setting(key: str, value: str) -> Steps:
 def database(command: Command) -> Steps:
     r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
     for word in [*command.argv[1:], *command.stdin.text.splitlines()]:
-        if match := ESCAPES.search(word):
-            yield from as_typed(match[1])
-        yield from secrets_in_code(word)
-        yield from _files_of_console(word)
-        for script in PROGRAMS.findall(word):
-            yield Script(script.replace("''", "'"))
+        yield from found_in("console", word)
     if command.stdin.text:
         yield Started(
             [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
             Flow(command.stdin.origin),
         )
-
-
-LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = pattern(r"^\s*\.read\s+['\"]?([^\s'\"]+)")
-IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*['\"]?([^\s'\"]+)")
-WRITTEN_BY_CONSOLE = pattern(
-    r"(?i)(?:^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?|\bvacuum\s+(?:\w+\s+)?into\s+)['\"]?([^\s'\"]+)"
-)
-
-
-def _files_of_console(text: str) -> Steps:
-    """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
-    for path in LOADED.findall(text):
-        yield Found(Effect.PRELOAD, path=path, says="load {path}")
-    for path in IMPORTED_BY_CONSOLE.findall(text):
-        yield Found(Effect.READ, path=path)
-    for path in READ_BY_CONSOLE.findall(text):
-        yield Found(Effect.EXECUTE, path=path)
-    for path in WRITTEN_BY_CONSOLE.findall(text):
-        if path not in ("stdout", "off"):
-            yield Found(Effect.WRITE, path=path)
-            yield Found(Effect.DISCARD, path=path)
 
 
 def aws(command: Command) -> Steps:
@@ -202,15 +158,14 @@ def npm(command: Command) -> Steps:
 
 def ssh(command: Command) -> Steps:
     """`ssh -R 2222:localhost:22 HOST`: the other machine can connect back to this one."""
-    takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
-    line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
+    line = command.read(f"{SSH_TAKES} -M" if command.name == "autossh" else SSH_TAKES, to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
     for file in line.value_of("-F"):
         yield Found(Effect.CARRIED, path=file, says="take settings from {path}, which can start programs")
 
 
-ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
+ENCODES = pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:
@@ -224,26 +179,20 @@ def look_up(command: Command) -> Steps:
             yield Found(Effect.LEAK if computed else Effect.UPLOAD, says=says)
 
 
-KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
-
-
-LOSES = "delete data of a service"
-
-
 def request(command: Command) -> Steps:
     """`curl -X DELETE http://localhost:9200/_all`, `curl https://example.com/?k=$AWS_SECRET_ACCESS_KEY`."""
-    line = read_line(command.argv[1:], frozenset(["-X", "--request", "--method", "-H", "-d", "--data", "-u", "-o"]))
+    line = command.read("-X --request --method -H -d --data -u -o")
     method = "".join(line.value_of("-X", "--request", "--method")).upper()
     deletes = method == "DELETE" or (command.name in ("http", "https", "xh") and "DELETE" in command.argv)
     if any("_delete_by_query" in word for word in command.argv) or (
         deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
-        yield Found(Effect.CLOUD_LOSS, says=LOSES)
+        yield Found(Effect.CLOUD_LOSS, says="delete data of a service")
     stays = any("localhost" in word or "127.0.0.1" in word for word in command.argv)
     if command.stdin.names == ("tar",) and not stays:
         yield Found(Effect.LEAK, says="send whole folders to another machine")
     if any(UNKNOWN in word for word in command.argv[1:]) and not stays:
-        yield Sent()
+        yield Change(What.SENT)
     if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
 
@@ -254,7 +203,7 @@ SENDS = pattern(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
 
 def file_client(command: Command) -> Steps:
     """`sftp host <<< 'put FILE'`, `tftp host -c put FILE`, `smbclient //host/x -c 'put FILE'`."""
-    yield from _of_ssh(command.argv)
+    yield from copy_over_ssh(command)
     words = " ".join(command.argv[1:])
     texts = [command.stdin.text, *re.split(r"[;\n]|(?<=\s)-c\s|(?<=\s)-e\s", words)]
     for text in texts:
@@ -268,11 +217,7 @@ def file_client(command: Command) -> Steps:
 
 def copy_over_ssh(command: Command) -> Steps:
     """`scp -o ProxyCommand=CMD`, `scp -S CMD`."""
-    yield from _of_ssh(command.argv)
-
-
-def _of_ssh(argv: list[str]) -> Steps:
-    line = read_line(argv[1:], frozenset(("-S", "-o", "-P", "-i", "-F", "-c", "-l", "-J", "-b", "-D")))
+    line = command.read("-S -o -P -i -F -c -l -J -b -D")
     for script in (*line.value_of("-S"), *commands_of_ssh(line.value_of("-o"))):
         yield Script(script)
 
@@ -288,7 +233,6 @@ def talk(command: Command) -> Steps:
 
 
 FETCHED_FILE = Flow(Origin.FETCHED)
-COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -g --group".split())  # noqa: SIM905
 
 
 def curl(command: Command) -> Steps:
@@ -317,7 +261,7 @@ def wget(command: Command) -> Steps:
 
 def copy(command: Command) -> Steps:
     """`cp A B`, `mv A B`, `ln A B`: the facts about A then hold for B."""
-    line = read_line(command.argv[1:], COPY_TAKES)
+    line = command.read("-t --target-directory -S --suffix -m --mode -o --owner -g --group")
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
     if len(line.operands) == 1 and not folders and GLOB.search(target):
@@ -331,15 +275,16 @@ def copy(command: Command) -> Steps:
     if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
         for source in sources:
             folder = target.rpartition("/")[0] or "."
-            yield Linked(source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}", target)
+            behind = source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}"
+            yield Change(What.LINKED, (behind, target))
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
-            yield Copied(source, copied)
+            yield Change(What.COPIED, (source, copied))
 
 
 def tee(command: Command) -> Steps:
     """`tee FILE`: its input goes into files."""
-    for file in read_line(command.argv[1:], frozenset()).operands:
+    for file in command.read().operands:
         yield Wrote(file, command.stdin)
 
 
@@ -356,18 +301,18 @@ def clone(words: list[str]) -> Steps:
     operands = read_line(words, CLONE_TAKES).operands
     if operands and REMOTE.match(operands[0]):
         name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
-        yield Fetched(operands[1] if len(operands) > 1 else name)
+        yield Change(What.FETCHED, (operands[1] if len(operands) > 1 else name,))
 
 
 def unpack(command: Command) -> Steps:
     """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
-    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d"]))
+    line = command.read("-f --file -C --directory -d")
     files = (*line.value_of("-f", "--file"), *line.operands)
     folders = line.value_of("-C", "--directory", "-d") or (".",)
     flows = [command.content(file) for file in files] + [command.stdin]
     if any(flow.origin is Origin.FETCHED for flow in flows):
         for folder in folders:
-            yield Fetched(folder)
+            yield Change(What.FETCHED, (folder,))
     if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
         named = [file for file in files if sign("archive").search(file)]
         yield from _replaced(folders, named[:1], command)

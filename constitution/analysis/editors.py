@@ -5,18 +5,17 @@ from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import quoted, read_code
-from constitution.analysis.program_rows import QUOTED
+from constitution.analysis.program_rows import found_in
 from constitution.analysis.python_code import read_python
 from constitution.analysis.shells import run_script
 from constitution.analysis.steps import Command, Found, Script, Started, Steps, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import pattern, word_list
-from constitution.tables.rows import read_line
+from constitution.tables import pattern, words_in
+from constitution.tables.rows import options_in, read_line
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
-EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc"))
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
 DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
@@ -25,7 +24,7 @@ CHANGES = pattern(r"\s*(set\s+(var|\{)|call|compile|return|jump|signal|kill|(p|p
 
 def editor(command: Command) -> Steps:
     """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
-    line = read_line(command.argv[1:], EDITOR_TAKES, long_style=True)
+    line = command.read("-c -ex -iex --cmd -S --eval-command -o -O -sc -Esc -esc", long_style=True)
     if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in command.argv):
         yield Found(Effect.TAKE_KEYS, says="read the memory of a process")
     if {"-p", "--pid"} & line.flags and any(map(CHANGES.match, line.value_of("-ex", "-iex", "--eval-command"))):
@@ -35,37 +34,20 @@ def editor(command: Command) -> Steps:
     if command.name in ("ed", "red", "ex") and command.stdin.origin not in (Origin.TEXT, Origin.NOTHING):
         yield Found(Effect.RUN_UNKNOWN_CODE)
     for text in command.stdin.text.splitlines():
-        yield from _files_of_vim(text)
+        yield from found_in("vim", text)
         if match := re.match(r"\s*(?::?[%\d,$]*\s*(?:[rw]\s*)?!|shell\s)(.*)", text):
             yield from as_typed(match[1])
 
 
 def _ex_command(text: str) -> Steps:
-    yield from _files_of_vim(text)
-    for path in QUOTED.findall(text):
-        yield Found(Effect.READ, path=path)
+    yield from found_in("vim", text)
+    yield from found_in("vim_command", text)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
         yield from as_typed(match[1].strip(" )'\""))
-
-
-VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
-VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
-VIM_READS = pattern(r"^\s*:?\d*(?:r|re|read|e|edit|sp|split|vs|vsplit|tabe|tabnew|so|source)!?\s+([^\s!|+][^|]*)")
-
-
-def _files_of_vim(text: str) -> Steps:
-    """`:call delete("x", "rf")`, `:w FILE`."""
-    for path, tree in VIM_DELETES.findall(text):
-        effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
-        yield Found(effect, path=path)
-    if match := VIM_WRITES.match(text):
-        yield Found(Effect.WRITE, path=match[1].strip())
-    if match := VIM_READS.match(text):
-        yield Found(Effect.READ, path=match[1].strip())
 
 
 def pager(command: Command) -> Steps:
@@ -75,16 +57,16 @@ def pager(command: Command) -> Steps:
             yield from as_typed(word.partition("!")[2])
 
 
-TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
+TMUX_TAKES = "-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b"
 KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
 def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
-    first, *rest = read_line(command.argv[1:], TMUX_TAKES, to_operand=True).operands or ("",)
-    operands = read_line(rest, TMUX_TAKES - {"-d"}, to_operand=True).operands
+    first, *rest = command.read(f"{TMUX_TAKES} -d", to_operand=True).operands or ("",)
+    operands = read_line(rest, options_in(TMUX_TAKES), to_operand=True).operands
     words = [word for word in operands if not KEYS.match(word)]
-    if first not in word_list("tmux_runs") or not words:
+    if first not in words_in("signs", "lists", "tmux_runs") or not words:
         return
     for word in words:
         if " " in word and not word.startswith("#"):
@@ -93,15 +75,12 @@ def tmux(command: Command) -> Steps:
     yield Script(_typed(" ".join(together)))
 
 
-SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
-
-
 def screen(command: Command) -> Steps:
     """`screen -dm COMMAND`, `screen -X stuff TEXT`."""
     for word in command.argv[1:]:
         if " " in word:
             yield Script(_typed(word))
-    inner = read_line(command.argv[1:], SCREEN_TAKES, to_operand=True).operands
+    inner = command.read("-S -L -t -c -s -h -p -X -r -x", to_operand=True).operands
     if inner and "-X" not in command.argv:
         yield Started(list(inner))
 
@@ -113,25 +92,28 @@ def _typed(text: str) -> str:
 
 # The stream editor
 
-SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
 SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
 SED_KEEPS = pattern(r"(?:-[nErsuz]*i|--in-place=)(.*/.*)")
-SED_ADDRESS = pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
-SED_LINE = pattern(r"(?:[^\\\n]|\\.|\\$)*", re.S)
-SED_BRACKET = pattern(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
-SED_FLAGS = pattern(r"[gpiImMe\d \t]*")
-SED_NUMBER = pattern(r"[ \t]*\d*")
-SED_LABEL = pattern(r"[^;}\n]*")
-SED_MODES = pattern("[IM]*")
-SED_INSERTS = frozenset("aic")
-SED_FILES = frozenset("rRwW")
-SED_PLAIN = frozenset("=dDFgGhHnNpPxz")
+SED_BRACKET = r"(?>\[\^?\]?(?:\[(?P<class>[:.=]).*?(?P=class)\]|[^\]\n])*\])(?<!\\\])"
+SED_PART = r"(?:(?!(?P={0}))(?:\\.|" + SED_BRACKET + r"|[^\\\[]))*+(?P={0})"
+SED_COMMAND = pattern(
+    r"[ \t\n;{}]*(?:(?:\d+(?:~\d+)?|\$|[+~]\d+|(?:(?=/)|\\)(?P<a>[^\\\n])"
+    + SED_PART.format("a")
+    + r"[IM]*)?[ \t]*(?:,[ \t]*)?){2}[! \t]*(?:s(?P<s>[^\\\n])"
+    + SED_PART.format("s").replace("class", "class_in_s")
+    + r"(?P<new>(?:(?!(?P=s))(?:\\.|[^\\]))*+)(?P=s)(?P<flags>[gpiImMe\d \t]*)(?:w(?P<into>[^\n]*)|(?=[;}\n#]|\Z))"
+    r"|y(?P<y>[^\\\n])(?:(?:(?!(?P=y))(?:\\.|[^\\]))*+(?P=y)){2}"
+    r"|(?P<inserts>[aic])(?P<text>(?:[^\\\n]|\\.|\\$)*)|(?P<uses>[rRwWe])(?P<file>[^\n]*)"
+    r"|#[^\n]*|[:btTv][^;}\n]*|[lqQL][ \t]*\d*|[=dDFgGhHnNpPxz{}]|(?P<other>.?))",
+    re.S,
+)
+"""A command behind its addresses; `other`: nothing, what sed refuses, or what cannot be read."""
 
 
 def sed(command: Command) -> Steps:
     """sed: `-i` writes the operands; the script may read and write other files, and start programs."""
     words = [SED_IN_PLACE.sub(lambda match: match[1] or "--in-place", word) for word in command.argv[1:]]
-    line = read_line([word for word in words if word], SED_TAKES)
+    line = read_line([word for word in words if word], options_in("-e --expression -f --file -l --line-length"))
     scripts = line.value_of("-e", "--expression")
     separate = scripts or line.flags & {"-f", "--file"}
     files = line.operands[0 if separate else 1 :]
@@ -172,105 +154,17 @@ def _sed_commands(script: str) -> Iterator[tuple[str, str]]:
     """Yield the commands that insert text, read, write or start something, with their arguments. Raises ValueError."""
     at = 0
     while at < len(script):
-        if script[at] in " \t\n;{}":
-            at += 1
-            continue
-        at = _behind_addresses(script, at)
-        letter, at = script[at : at + 1], at + 1
-        if letter == "s":
-            at, (replacement, flags, file) = _substitution(script, at)
-            yield from (("e", replacement),) if "e" in flags else ()
-            yield from (("w", file),) if file else ()
-        elif letter in SED_INSERTS or letter in SED_FILES or letter == "e":
-            end = _matched(SED_LINE, script, at).end() if letter in SED_INSERTS else _end_of_line(script, at)
-            yield letter, re.sub(r"\\(.)", r"\1", script[at:end].strip().removeprefix("\\\n"), flags=re.S)
-            at = end
-        else:
-            at = _behind_plain(letter, script, at)
-
-
-def _behind_plain(letter: str, script: str, at: int) -> int:
-    """Return the end of a command without effects on files or programs."""
-    if letter == "#":
-        return _end_of_line(script, at)
-    if letter == "y":
-        separator = script[at : at + 1]
-        return _part(script, _part(script, at + 1, separator), separator)
-    if letter and letter in ":btTv":
-        return _matched(SED_LABEL, script, at).end()
-    if letter and letter in "lqQL":
-        return _matched(SED_NUMBER, script, at).end()
-    if letter == UNKNOWN:
-        raise ValueError("a command that is not known in advance")
-    return at if letter in SED_PLAIN or letter in ("{", "}") else len(script)  # sed refuses the whole script
-
-
-def _behind_addresses(script: str, at: int) -> int:
-    """Return the start of the command in `1,/end/I!p`."""
-    for _ in range(2):
-        if match := SED_ADDRESS.match(script, at):
-            at = match.end()
-        elif script[at : at + 1] in ("/", "\\"):
-            at += script[at] == "\\"
-            end = _part(script, at + 1, script[at : at + 1], brackets=True)
-            at = _matched(SED_MODES, script, end).end()
-        at = _behind_blanks(script, at)
-        if script[at : at + 1] == ",":
-            at = _behind_blanks(script, at + 1)
-    while script[at : at + 1] in ("!", " ", "\t"):
-        at += 1
-    return at
-
-
-def _behind_blanks(script: str, at: int) -> int:
-    while script[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at
-
-
-def _end_of_line(script: str, at: int) -> int:
-    end = script.find("\n", at)
-    return len(script) if end < 0 else end
-
-
-def _part(script: str, at: int, separator: str, *, brackets: bool = False) -> int:
-    """Return the end of the text after a separator; in a pattern, a separator within `[...]` is text."""
-    if not separator or separator in "\\\n":
-        raise ValueError(separator)
-    while at < len(script) and script[at] != separator:
-        if script[at] == "[" and brackets:
-            at = _bracket(script, at)
-        else:
-            at += 2 if script[at] == "\\" else 1
-    if at >= len(script):
-        raise ValueError("the text ends within a pattern")
-    return at + 1
-
-
-def _bracket(script: str, at: int) -> int:
-    match = SED_BRACKET.match(script, at)
-    if match is None or match[0].endswith("\\]"):
-        raise ValueError("it is not clear where brackets end")
-    return match.end()
-
-
-def _substitution(script: str, at: int) -> tuple[int, tuple[str, str, str]]:
-    """Read `/pattern/replacement/flags`; return its end, the replacement, the flags, and the file of `w`."""
-    separator = script[at : at + 1]
-    start = _part(script, at + 1, separator, brackets=True)
-    end = _part(script, start, separator)
-    match = _matched(SED_FLAGS, script, end)
-    at, file = match.end(), ""
-    if script[at : at + 1] == "w":
-        end_of_line = _end_of_line(script, at)
-        file, at = script[at + 1 : end_of_line].strip(), end_of_line
-    elif script[at : at + 1] not in ("", ";", "}", "\n", "#"):
-        raise ValueError("a flag that is not known")
-    return at, (script[start : end - 1].replace("\\" + separator, separator), match[0], file)
-
-
-def _matched(pattern: re.Pattern[str], script: str, at: int) -> re.Match[str]:
-    match = pattern.match(script, at)
-    if match is None:
-        raise ValueError(script[at : at + 1])
-    return match
+        match = SED_COMMAND.match(script, at)
+        assert match is not None  # its last branch matches anything
+        at, other, replaces = match.end(), match["other"], match["s"]
+        if other is not None and other in f"sy/\\{UNKNOWN}" and other:
+            raise ValueError("a command, a pattern or a flag that is not known")
+        if other is not None:
+            return
+        if replaces and "e" in match["flags"]:
+            yield "e", match["new"].replace("\\" + replaces, replaces)
+        if match["into"] and match["into"].strip():
+            yield "w", match["into"].strip()
+        if letter := match["inserts"] or match["uses"]:
+            text = match["text"] or match["file"] or ""
+            yield letter, re.sub(r"\\(.)", r"\1", text.strip().removeprefix("\\\n"), flags=re.S)

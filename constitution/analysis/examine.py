@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from constitution.action import NO_HOME, NOTHING_FOUND, Action, Disk
-from constitution.analysis import clients, output, search, shells
+from constitution.analysis import clients, output, search, shells, steps
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects, undescribed
@@ -14,6 +14,7 @@ from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
     apply_rows,
+    found_in,
     outputs,
     secret_arguments,
     unknown_program,
@@ -21,28 +22,15 @@ from constitution.analysis.program_rows import (
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
-    Alias,
-    Arguments,
-    Because,
-    Begun,
+    Change,
     Command,
-    Copied,
-    Fetched,
     Found,
-    Linked,
-    Moved,
     Placed,
-    Production,
-    Remote,
-    Runs,
     Script,
-    Sent,
-    Set,
     Started,
     Step,
     Steps,
-    Stops,
-    Wrote,
+    What,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect, Finding
@@ -74,11 +62,6 @@ RESERVED = frozenset(
 )
 REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-TELLING = frozenset(["kitty", "wezterm", "zellij"])
-"""Wrappers whose own words have effects beside the command that they run."""
-TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
-"""Programs that send their input to another machine."""
-
 MATCHES = 1_000
 """The highest number of paths examined for a pattern."""
 
@@ -113,14 +96,10 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
-INCLUDES = pattern(r"(?:#\s*(?:include|embed)|\.incbin)\s*[<\"]([/~.][^>\"]*)")
-
-
 def fed(command: Command) -> Steps:
     """Yield the effects of piping a shell's output, or whole folders, into a program that sends it, or code."""
-    if command.name not in TALKERS:
-        for path in INCLUDES.findall(command.stdin.text):
-            yield Found(Effect.READ, path=path)
+    if "sends_input" not in command.kinds:
+        yield from found_in("program_text", command.stdin.text)
         return
     if command.stdin.origin is Origin.SHELL:
         yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
@@ -129,7 +108,7 @@ def fed(command: Command) -> Steps:
 
 
 LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] = (
-    (fed, lambda kinds, name: "builder" in kinds or name in TALKERS),
+    (fed, lambda kinds, _: not kinds.isdisjoint(("builder", "sends_input"))),
     (repository, lambda _, name: name == "git"),
     (apply_rows, lambda _, name: name in table_names("program") or has_subcommands(name)),
     (addresses, lambda kinds, _: kinds.isdisjoint(("harmless", "filters", "read_only"))),
@@ -192,12 +171,12 @@ class Examination:
 
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
         """Record a redirection: `>` and similar operators write, `<` reads."""
-        steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
+        todo = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
         if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
-            steps.append(Found(Effect.DELETE, target, says="empty {path}"))
+            todo.append(Found(Effect.DELETE, target, says="empty {path}"))
         elif operator in REPLACES:
-            steps.append(Found(Effect.DISCARD, target, says="replace {path}"))
-        self._carry_out_of_no_command(steps, walk)
+            todo.append(Found(Effect.DISCARD, target, says="replace {path}"))
+        self._carry_out_of_no_command(todo, walk)
         if operator in REPLACES:
             self._made.update(self._targets(target, walk))
 
@@ -209,8 +188,10 @@ class Examination:
         """Record output into a file; the content of a file that runs later is read as a script."""
         for path in self._targets(target, walk):
             self._files.write(path, flow)
-            if flow.origin is Origin.ENDLESS:
-                self._carry_out([_endless(path)], "the command", walk)
+            if flow.origin is Origin.ENDLESS and path.startswith("/dev/") and not path.startswith("/dev/shm"):
+                self._found(Effect.EXHAUST, None, "keep a processor busy without end", "the command", walk)
+            elif flow.origin is Origin.ENDLESS:
+                self._found(Effect.FILL, None, "fill the disk without end", "the command", walk)
             if runs_later(path, self.home):
                 self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
 
@@ -239,7 +220,7 @@ class Examination:
             self._carry_out(own(command), name, walk)
         if (wrapper := wrapper_of(name)) is not None:
             flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-            self._carry_out(apply_rows(command) if flow is not None and name in TELLING else (), name, walk)
+            self._carry_out(apply_rows(command) if flow is not None and "has_rows" in command.kinds else (), name, walk)
             if flow is not None:
                 return flow
         before = len(self.findings)
@@ -268,9 +249,9 @@ class Examination:
         return behind if is_known(behind) or behind in _forms() else name
 
     def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
-        steps = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
-        steps.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
-        self._carry_out(steps, "the command", walk)
+        todo = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
+        todo.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
+        self._carry_out(todo, "the command", walk)
         if len(argv) > 1 and argv[0] in RESERVED:
             return self.examine(argv[1:], ANYTHING, walk)
         return ANYTHING
@@ -366,16 +347,16 @@ class Examination:
 
     # Steps
 
-    def _carry_out_of_no_command(self, steps: Iterable[Step], walk: Walk) -> None:
+    def _carry_out_of_no_command(self, todo: Iterable[Step], walk: Walk) -> None:
         """Carry out the steps of redirections and variables, which no grant for a command covers."""
         before, self._invoking = self._invoking, ()
-        self._carry_out(steps, "the command", walk)
+        self._carry_out(todo, "the command", walk)
         self._invoking = before
 
-    def _carry_out(self, steps: Iterable[Step], program: str, walk: Walk) -> None:
+    def _carry_out(self, todo: Iterable[Step], program: str, walk: Walk) -> None:
         """Carry out the steps of a program in order, at the position of `walk`."""
-        for step in steps:
-            if isinstance(step, Found):
+        for step in todo:
+            if isinstance(step, Found):  # nearly every step is one
                 effect, path, says, other = step
                 self._found(effect, path, says, other or program, walk)
                 continue
@@ -388,58 +369,56 @@ class Examination:
                     before, self._placing = self._placing, True
                     self._carry_out(placed, program, walk)
                     self._placing = before
-                case Sent():
+                case steps.Runs(file, read):
+                    self._run_written(file, read, program, walk)
+                case steps.Because(told, effect):
+                    self.because[f"{program} would {told}"] = effect
+                case Change(What.SENT):
                     self._sent(walk.evidence)
-                case Linked(target, link):
-                    self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote() | Because():
-                    self._about_files(step, program, walk)
-                case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
-                    self._about_the_shell(step, walk)
+                case _:
+                    self._about_files(step, walk)
 
-    def _about_files(
-        self, step: Runs | Begun | Wrote | Copied | Fetched | Remote | Because, program: str, walk: Walk
-    ) -> None:
+    def _about_files(self, step: Step, walk: Walk) -> None:
         match step:
-            case Runs(file, read):
-                self._run_written(file, read, program, walk)
-            case Begun(file):
+            case Change(What.BEGUN, (file,)):
                 if self._files.is_fetched(self._targets(file, walk)):
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
-            case Wrote(file, flow):
+            case steps.Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case Copied(source, target):
+            case Change(What.COPIED, (source, target)):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
                     self._files.copy(one, other)
                     self._made.add(other)
-            case Fetched(folder):
+            case Change(What.LINKED, (target, link)):
+                self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
+            case Change(What.FETCHED, (folder,)):
                 self._files.fetched.extend(self._targets(folder, walk))
-            case Remote(name, address):
+            case Change(What.REMOTE, (name, address)):
                 self._files.remotes[name] = address
-            case Because(told, effect):
-                self.because[f"{program} would {told}"] = effect
+            case _:
+                self._about_the_shell(step, walk)
 
-    def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
+    def _about_the_shell(self, step: Step, walk: Walk) -> None:
         match step:
-            case Set(name, values, exported, text):
+            case steps.Set(name, values, exported, text):
                 self.assigned(name, values, walk, exported=exported)
                 if not exported:
                     walk.scope.assign(name, values)
                 if text:
                     walk.scope.texts |= {name}
-            case Production():
+            case Change(What.PRODUCTION):
                 self._production = True
-            case Stops():
+            case Change(What.STOPS):
                 walk.scope.stops = True
-            case Moved(folders):
+            case Change(What.MOVED, folders):
                 found = (self._behind_links(self.resolved.get(folder, folder)) for folder in folders)
                 walk.scope.move(tuple(dict.fromkeys(found)))
                 if self._are_there(folders):
                     walk.scope.left = ()
                 self.words.update(dict.fromkeys(walk.scope.cwd))
-            case Arguments(values):
+            case Change(What.ARGUMENTS, values):
                 walk.scope.positional = values
-            case Alias(name, text):
+            case Change(What.ALIAS, (name, text)):
                 walk.nested(text)
                 walk.scope.aliases[name] = text
 
@@ -464,7 +443,8 @@ class Examination:
         """Add a finding about the command at `walk`; a path is a word, resolved in every possible folder."""
         if self._inside and effect not in effects_called("gets_out"):
             return
-        if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
+        many = effect is Effect.DELETE and path and "*" in path  # `~/*`, or the results of a search
+        if many and path and not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk)):
             effect, says = Effect.DELETE_TREE, "delete {path}"
         says = says or PHRASES.get(effect, "")
         if path is None:
@@ -558,12 +538,6 @@ class Examination:
             said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")
             self.report(Finding(effect, UNKNOWN, said, program, walk.evidence))
 
-    def _are_many(self, path: str, walk: Walk) -> bool:
-        """Return whether a word stands for many outside files: `~/*`, or the results of a search there."""
-        if "*" not in path:
-            return False
-        return not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk))
-
     def _absolute(self, word: str, walk: Walk) -> list[str]:
         """Return the paths that a word may name, before links are followed."""
         return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
@@ -656,12 +630,6 @@ def _is_program(word: str) -> bool:
     return is_known(name) or name in _forms()
 
 
-def _endless(path: str) -> Found:
-    if path.startswith("/dev/") and not path.startswith("/dev/shm"):
-        return Found(Effect.EXHAUST, says="keep a processor busy without end")
-    return Found(Effect.FILL, says="fill the disk without end")
-
-
 def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
     fetched = [Found(Effect.RUN_FETCHED_CODE)] if flow.origin in (Origin.FETCHED, Origin.DECODED) else []
     return (*fetched, *(Script(script) for script in (scripts_of(path, flow.text) if flow.text else ())))
@@ -670,8 +638,8 @@ def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
 def _started_by_path(word: str) -> Steps:
     """A file is started by its path; the first line of its known content names its interpreter."""
     yield Found(Effect.EXECUTE, word)
-    yield Begun(word)
-    yield Runs(word, _started_content)
+    yield Change(What.BEGUN, (word,))
+    yield steps.Runs(word, _started_content)
 
 
 def _started_content(flow: Flow) -> Steps:

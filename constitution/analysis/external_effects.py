@@ -5,6 +5,7 @@ all operands of a task runner, in the name of a script that is run.
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Literal
@@ -116,8 +117,8 @@ def _script(words: list[str], command: Command) -> Steps:
     elif any(map(fetches, [task, *operands_of(words[1:], 1)])):
         yield Found(Effect.NETWORK, says=TAKES, program=name)
     if (
-        any(map(_are_there, words[1:]))
-        and not stays([task, *operands_of(words[1:], 3)])
+        mean(words[1:], "production")
+        and not mean([task, *operands_of(words[1:], 3)], "stays")
         and task not in verbs("serves")
     ):
         yield Found(Effect.CLOUD_CHANGE, says="modify data in production", program=name)
@@ -129,20 +130,20 @@ def _in_production(operands: list[str], words: list[str], command: Command) -> S
     name = command.name
     if name == "dbt":
         return  # `staging` is a folder there, by its row
-    there = command.production or any(map(_are_there, words)) or _names_variable(command.text)
+    there = command.production or mean(words, "production") or _names_variable(command.text)
     if not there:
         return
     if is_a(name, "runner") or is_a(name, "container"):
         operands = [word for word in operands if word not in RUNS]
     if not acts(operands):
         return
-    lost = destroys(operands) or ("rollback" in " ".join(operands) and "--all" in words)
+    lost = (
+        mean(operands, "destroys")
+        or "db:schema:load" in operands
+        or ("rollback" in " ".join(operands) and "--all" in words)
+    )
     effect = Effect.DATABASE_LOSS if lost else Effect.CLOUD_CHANGE
     yield Found(effect, says="delete data in production" if lost else "modify data in production", program=name)
-
-
-def _are_there(word: str) -> bool:
-    return not verbs("production").isdisjoint(parts(word))
 
 
 VERB = pattern(r"[a-z][a-z_]+([:-][a-z_-]+)*")
@@ -384,14 +385,9 @@ def acts(words: list[str]) -> bool:
     return not said.isdisjoint(verbs("acts")) and said.isdisjoint(verbs("stays"))
 
 
-def stays(words: list[str]) -> bool:
-    """Return whether one of the words marks the operation as local."""
-    return any(not verbs("stays").isdisjoint(parts(word)) for word in words)
-
-
-def destroys(words: list[str]) -> bool:
-    """Return whether one of the words means destruction."""
-    return any(not verbs("destroys").isdisjoint(parts(word)) or word == "db:schema:load" for word in words)
+def mean(words: Iterable[str], what: str) -> bool:
+    """Return whether one of the words, or a part of it, is in a list: "destroys", "stays" (local), "production"."""
+    return any(not verbs(what).isdisjoint(parts(word)) for word in words)
 
 
 def task_of(path: str) -> str:

@@ -1,35 +1,26 @@
 """Interpreters and consoles of other languages: code in an option, in a file, or in the input."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from constitution.analysis.clients import database
-from constitution.analysis.other_code import (
-    Reading,
-    deeds_in,
-    language_of,
-    read_any,
-    read_awk,
-    read_code,
-    read_tcl,
-)
-from constitution.analysis.program_rows import secrets_in_code
+from constitution.analysis.other_code import Reading, deeds_in, language_of, read_any, read_awk, read_code, read_tcl
+from constitution.analysis.program_rows import found_in
 from constitution.analysis.python_code import read_python
 from constitution.analysis.search import own_server, serve
 from constitution.analysis.shells import run_file, run_input, run_script
-from constitution.analysis.steps import Command, Found, Read, Script, Sent, Started, Steps, as_script, as_typed
+from constitution.analysis.steps import Change, Command, Found, Read, Script, Started, Steps, What, as_script, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
-from constitution.tables import pattern, sign, table, word_list
+from constitution.tables import pattern, sign, table, words_in
 from constitution.tables.rows import code_options, read_line
 from constitution.zones import FETCHED
-
-PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
 
 def python(command: Command) -> Steps:
     """`python -c CODE`, `python FILE`, `python -m MODULE`, `python -`."""
-    line = read_line(command.argv[1:], PYTHON_TAKES | {"-c", "-m"}, to_operand=True)
+    line = command.read("-W -X --check-hash-based-pycs -c -m", to_operand=True)
 
     def read(code: str) -> Steps:
         yield from touched(read_python(code), code)
@@ -124,7 +115,7 @@ AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)"
 
 def awk(command: Command) -> Steps:
     """awk: the code is the first operand, the value of `-e`, or the file of `-f`."""
-    line = read_line(command.argv[1:], word_list("awk_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "awk_takes"), to_operand=True)
     operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
     files = line.value_of("-f", "--file", "-E", "--exec")
     libraries = line.value_of("-i", "--include")
@@ -166,16 +157,13 @@ def touched(reading: Reading, code: str) -> Steps:
         yield Found(Effect[kind.upper()], path=path or UNKNOWN, says=says)
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
-            yield Sent()
+            yield Change(What.SENT)
             continue
         row = table("languages")["deeds"][deed]
         yield Found(Effect[row["effect"].upper()], says=row["says"])
-    yield from secrets_in_code(code)
+    yield from found_in("code", code)
     for risk in reading.risks:
         yield Found(Effect.RISKY_CODE, says=risk)
-
-
-TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
 
 
 def in_framework(name: str, code: str) -> Steps:
@@ -196,11 +184,10 @@ def in_framework(name: str, code: str) -> Steps:
 
 def console(command: Command) -> Steps:
     """`rails runner CODE`, `artisan tinker --execute CODE`, `mix run -e CODE`, `ipython -c CODE`."""
-    words = command.argv[1:]
-    codes = list(read_line(words, TAKES).value_of("-c", "--command", "--eval", "--execute"))
+    line = command.read("-e --environment -c --command --eval --execute -S -x --settings -r")
+    codes, operands = list(line.value_of("-c", "--command", "--eval", "--execute")), line.operands
     if command.name in ("mix", "iex"):
-        codes += read_line(words, TAKES).value_of("-e")
-    operands = read_line(words, TAKES).operands
+        codes += line.value_of("-e")
     if operands[:1] in (("runner",), ("r",)) and len(operands) > 1:
         if re.fullmatch(r"[\w./-]+\.rb", operands[1]):
             yield from run_file(operands[1])
@@ -212,25 +199,12 @@ def console(command: Command) -> Steps:
         yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
 
 
-def python_console(command: Command) -> Steps:
-    """`python manage.py shell -c CODE`, beside the effects of Python."""
-    yield from python(command)
-    yield from _behind(("manage.py", "manage"), command)
-
-
-def php_console(command: Command) -> Steps:
-    """`php artisan tinker --execute CODE`, beside the effects of PHP."""
-    yield from interpreter(command)
-    yield from _behind(("artisan", "console"), command)
-
-
-def _behind(files: tuple[str, ...], command: Command) -> Steps:
-    for index, word in enumerate(command.argv[1:3], 1):
-        if word.rpartition("/")[2] in files and command.argv[index + 1 : index + 2] in (
-            ["shell"],
-            ["tinker"],
-            ["shell_plus"],
-        ):
+def with_console(command: Command) -> Steps:
+    """`python manage.py shell -c CODE`, `php artisan tinker --execute CODE`, beside the effects of Python and PHP."""
+    yield from interpreter(command) if command.name == "php" else python(command)
+    files = ("artisan", "console") if command.name == "php" else ("manage.py", "manage")
+    for index, (word, verb) in enumerate(pairwise(command.argv[1:4]), 1):
+        if word.rpartition("/")[2] in files and verb in ("shell", "tinker", "shell_plus"):
             yield from console(command.with_argv(command.argv[index:]))
 
 
@@ -243,16 +217,16 @@ def client(command: Command) -> Steps:
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (
         any(map(ELSEWHERE.search, command.argv[1:]))
-        or any(map(REMOTE.match, read_line(command.argv[1:], HOSTS).value_of("-h", "--host")))
+        or any(map(REMOTE.match, command.read("-h --host -u -p -P -U -d").value_of("-h", "--host")))
     ):
-        says = "change a database of another machine"
-        yield Found(Effect.CLOUD_CHANGE, says=says)
-    yield from files_in(command)
+        yield Found(Effect.CLOUD_CHANGE, says="change a database of another machine")
+    for text in [*command.argv[1:], command.stdin.text]:
+        yield from found_in("statement", text) if "'" in text else ()
 
 
 def batch(command: Command) -> Steps:
     """`sbatch --wrap SCRIPT`, `sbatch FILE`, `sbatch <<EOF`: shell text that runs on a cluster."""
-    line = read_line(command.argv[1:], word_list("batch_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "batch_takes"), to_operand=True)
     for script in line.value_of("--wrap"):
         yield Script(script)
     if line.value_of("--wrap") or line.flags & {"--help", "-h", "--version", "--test-only"}:
@@ -269,18 +243,4 @@ ELSEWHERE = pattern(
 )
 
 
-HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def files_in(command: Command) -> Steps:
-    """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
-    for text in [*command.argv[1:], command.stdin.text]:
-        if "'" not in text:
-            continue
-        for path in sign("statement_reads").findall(text):
-            yield Found(Effect.READ, path=path)
-        for path in sign("statement_writes").findall(text):
-            yield Found(Effect.WRITE, path=path)
-        if sign("statement_sends").search(text):
-            yield Found(Effect.UPLOAD, says="send data to another machine")

@@ -60,13 +60,16 @@ def language_of(program: str) -> str:
 
 
 MODED = pattern(
-    rf"(?<![\w.])(?:io\.open|File\.open|File\.new|f?open|file|gzopen)\s*+\(?\s*+({LITERAL})\s*+,\s*+['\"]([rwaxcbt+]{{1,3}})['\"]"
+    rf"(?<![\w.])(?:io\.open|File\.open|File\.new|f?open|file|gzopen)\s*+\(?\s*+(?P<file>{LITERAL})\s*+,\s*+['\"]"
+    rf"(?P<mode>[rwaxcbt+]{{1,3}})['\"]"
 )
 ROOTS = pattern(r"['\"]([/~][^'\"\n]{0,80})['\"]")
 HOME_JOINED = pattern(r"\b(?:join|resolve|catfile)\s*\(?\s*'~'\s*,|'~'\s*[+.]")
 QX = pattern(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = pattern(r"`([^`]*)`")
-OPENED = pattern(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
+OPENED = pattern(
+    rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(?P<mode>\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+(?P<file>{LITERAL})"
+)
 OPENED_AT_ONCE = pattern(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
 JOINED = pattern(r"'([^'\\]*)'\s*[+.]\s*(?:'([^'\\]*)'|\"([^\"\\$#]*)\")")
 IMPORTED = pattern(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
@@ -88,7 +91,7 @@ def read_code(code: str, language: str = "") -> Reading:
     )
     rest = _call_pattern().sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
-    rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
+    rest = MODED.sub(lambda match: _opened(match, reading), rest)
     reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
     if language == "javascript":
         rest = rest if "child_process" in code else rest.replace(".exec(", "(")  # of a regular expression
@@ -150,13 +153,6 @@ def _call(match: re.Match[str], reading: Reading) -> str:
     return f" {after}"
 
 
-def _opened_by_mode(match: re.Match[str], reading: Reading) -> str:
-    """`File.open("path", "w")`."""
-    kind = "write" if set(match[2]) & set("waxc+") else "read"
-    reading.paths.append((kind, "" if _is_computed(match[1]) else _content(match[1])))
-    return " "
-
-
 OTHER_FILE = pattern(r"/|~|\.\.|[a-z0-9]{3,}:")
 REMOTE_FILE = pattern(r"\w+://(?!localhost|127\.|\[::1\])")
 
@@ -169,9 +165,9 @@ def _loaded(file: str, reading: Reading) -> str:
 
 
 def _opened(match: re.Match[str], reading: Reading) -> str:
-    """`open(my $file, '>', 'path')`."""
-    kind = "write" if ">" in match[1] or "+" in match[1] else "read"
-    reading.paths.append((kind, "" if _is_computed(match[2]) else _content(match[2])))
+    """`open(my $file, '>', 'path')`, `File.open("path", "w")`."""
+    kind = "write" if set(match["mode"]) & set("waxc+>") else "read"
+    reading.paths.append((kind, "" if _is_computed(match["file"]) else _content(match["file"])))
     return " "
 
 

@@ -8,7 +8,7 @@ from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.shell.words import unescape_ansi
-from constitution.tables import is_a, kinds_of, names_of_kind, pattern
+from constitution.tables import is_a, kinds_of, pattern
 from constitution.tables.rows import Line, read_line
 from constitution.zones import FOUND
 
@@ -20,6 +20,10 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
         return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
+    if "prints_everything" in kinds:
+        return Flow(Origin.ANYTHING, names=("tar",))
+    if "shell" in kinds:  # which may read unknown commands from its input
+        return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
     if name == "yes" or ("passes_on" in kinds and _reads_endless(argv, stdin)):
         return Flow(Origin.ENDLESS)
     if "prints_downloads" in kinds:
@@ -50,11 +54,6 @@ def _where(argv: list[str], stdin: Flow) -> Flow:
     return Flow(Origin.TEXT, names[0]) if len(names) == 1 and looks else ANYTHING
 
 
-def _commanded(argv: list[str], stdin: Flow) -> Flow:
-    """A shell that reads unknown commands from its input."""
-    return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
-
-
 def _processes(argv: list[str], stdin: Flow) -> Flow:
     """`ps` shows every process, `pgrep -u` those of a user, `pgrep NAME` and `pidof NAME` those of a program."""
     if argv[0].endswith("ps") or {"-u", "-U", "--euid", "."} & set(argv):
@@ -63,12 +62,7 @@ def _processes(argv: list[str], stdin: Flow) -> Flow:
 
 
 ENVIRONMENT = Flow(Origin.ANYTHING, names=("env",))
-ARCHIVE = Flow(Origin.ANYTHING, names=("tar",))
-
-
-def _only_numbers(argv: list[str]) -> bool:
-    """`lsof -t -i:3000`: the numbers of the processes that hold something."""
-    return any(word[:1] == "-" and word[1:2] != "-" and "t" in word for word in argv[1:])
+HOLDER = Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",))
 
 
 def _numbers(argv: list[str], stdin: Flow) -> Flow:
@@ -205,11 +199,9 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
     **dict.fromkeys(("set", "export", "declare", "typeset"), lambda argv, _: ENVIRONMENT),
     **dict.fromkeys(("env", "printenv"), lambda argv, _: ENVIRONMENT if len(argv) == 1 else ANYTHING),
-    **dict.fromkeys(("tar", "mysqldump", "pg_dump", "pg_dumpall", "mongodump", "mariadb-dump"), lambda *_: ARCHIVE),
-    "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,
-    "fuser": lambda *_: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)),
+    "lsof": lambda argv, _: HOLDER if any(re.match("-(?!-).*t", word) for word in argv[1:]) else ANYTHING,
+    "fuser": lambda *_: HOLDER,
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),
-    **dict.fromkeys(names_of_kind("shell"), _commanded),
 }
 
 
@@ -230,12 +222,9 @@ def size_of(text: str) -> int:
     return int(match[1]) << FACTORS[match[2].upper()]
 
 
-SIZED = frozenset("-s --size -l --length -c --bytes -n -b".split())  # noqa: SIM905
-
-
 def sized(command: Command) -> Steps:
     """`fallocate -l SIZE`, `truncate -s SIZE`, `head -c SIZE`, `mkfile SIZE`, `seq LAST`."""
-    line = read_line(command.argv[1:], SIZED)
+    line = command.read("-s --size -l --length -c --bytes -n -b")
     sizes = [*line.value_of("-s", "--size", "-l", "--length", "-c", "--bytes"), *line.operands]
     if any(size_of(size) >= HUGE for size in sizes):
         yield Found(Effect.FILL, says=FILLS)

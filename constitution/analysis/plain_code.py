@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from constitution.tables import one_line, pattern, table
+from constitution.tables import expression, pattern, table
 
 TOKEN = pattern(
     r"(?P<blank>\s+|\\\n)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`)|(?P<name>[A-Za-z_]\w*[?!]?)"
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
 def doubt_about(code: str, language: str) -> str:
     """Return the first word or form that is not known to be harmless, or "" where there is none."""
-    if found := _shapes(language).search(code):
+    if found := expression("languages", language, "shapes").search(code):
         return found[0].strip() or "`"
     given, functions = _words_of(GIVEN, code), _words_of(FUNCTIONS, code) | {"workspace"}
     code = OF_WORKSPACE.sub("workspace", code)
@@ -77,26 +77,27 @@ def _is_known(
         return True
     if name in _harmless(language) or (language == "php" and name.lower() in _harmless(language)):
         return True
-    if after == "(" or _harmful().search(name):
+    if after == "(" or expression("languages", "plain", "harmful").search(name):
         return False
     if before in OF_AN_OBJECT:
         return before == ":" or not row.get("properties_are_calls", False) or len(name) == 1
+    is_key = after in (":", "=>", "\\", "::") or before == "\\" or (before in "{$" and after == "}")
     known = row.get("data_is_bare") or len(name) == 1 or CONSTANT.fullmatch(name) is not None
-    return known or name in given or _is_key(before, after)
-
-
-def _is_key(before: str, after: str) -> bool:
-    return after in (":", "=>", "\\") or before == "\\" or (before in "{$" and after == "}") or after == "::"
+    return known or name in given or is_key
 
 
 def _within(text: str, before: str, language: str) -> str:
     """Return the doubt about a string literal: embedded code, or the name of a function."""
     row = table("languages")[language]
-    if (before == "[" or row.get("texts_are_names")) and _harmful().search(text) and re.fullmatch(r"\W?\w+\W?", text):
+    if (
+        (before == "[" or row.get("texts_are_names"))
+        and expression("languages", "plain", "harmful").search(text)
+        and re.fullmatch(r"\W?\w+\W?", text)
+    ):
         return text
     if text[0] == "'":
         return ""
-    for code in _embedded(language).findall(text):
+    for code in expression("languages", language, "embeds").findall(text):
         if doubt := doubt_about(code, language):
             return doubt
     return ""
@@ -107,10 +108,12 @@ def _tokens(code: str, language: str) -> Iterator[Token]:
     row = table("languages")[language]
     quotes, at, before = row.get("quotes", "").split(), 0, Token("mark", "")
     while at < len(code):
-        match = _comment(language).match(code, at) or TOKEN.match(code, at)
+        comment = expression("languages", language, "comment").match(code, at)
+        match = comment or TOKEN.match(code, at)
         assert match is not None  # its last branch matches any character
-        token = Token(match.lastgroup or "blank", match[0])
-        regex = REGEX.match(code, at) if token.text in "//=" and "regex" in row and _begins_operand(before) else None
+        token = Token("blank" if comment else match.lastgroup or "blank", match[0])
+        begins = before.text in BEFORE_OPERAND or (before.kind == "mark" and before.text not in ENDS_OPERAND)
+        regex = REGEX.match(code, at) if begins and token.text in "//=" and "regex" in row else None
         if regex is not None:
             at, token = regex.end(), Token("regex", "")
         elif token.kind == "name" and token.text in quotes and before.text not in ("->", "$", "@", "%", "{", "."):
@@ -121,10 +124,6 @@ def _tokens(code: str, language: str) -> Iterator[Token]:
             at = match.end()
             yield token
         before = token if token.kind != "blank" else before
-
-
-def _begins_operand(before: Token) -> bool:
-    return before.text in BEFORE_OPERAND or (before.kind == "mark" and before.text not in ENDS_OPERAND)
 
 
 def _quoted(code: str, at: int, name: Token) -> tuple[int, list[Token]]:
@@ -156,23 +155,3 @@ def _harmless(language: str) -> frozenset[str]:
     rows = table("languages")
     words = f"{rows['plain']['words']} {rows[language]['words']}"
     return frozenset((words.lower() if language == "php" else words).split())
-
-
-@cache
-def _harmful() -> re.Pattern[str]:
-    return re.compile(one_line(table("languages")["plain"]["harmful"]))
-
-
-@cache
-def _shapes(language: str) -> re.Pattern[str]:
-    return re.compile(one_line(table("languages")[language]["shapes"]))
-
-
-@cache
-def _embedded(language: str) -> re.Pattern[str]:
-    return re.compile(table("languages")[language]["embeds"])
-
-
-@cache
-def _comment(language: str) -> re.Pattern[str]:
-    return re.compile(f"(?P<blank>{table('languages')[language]['comment']})")

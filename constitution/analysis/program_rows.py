@@ -7,16 +7,18 @@ from itertools import pairwise
 from constitution.analysis.steps import (
     BARE_SHELL,
     Because,
+    Change,
     Command,
     Found,
     Script,
-    Sent,
     Started,
     Steps,
+    What,
+    as_typed,
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
-from constitution.tables import forms, is_a, one_line, pattern, said_of
+from constitution.tables import forms, is_a, one_line, pattern, said_of, table
 from constitution.tables.rows import (
     Does,
     Line,
@@ -45,7 +47,7 @@ LOCAL = pattern(
 
 def apply_rows(command: Command) -> Steps:
     """Report the effects of every row for a command, and read the scripts in its options."""
-    if command.argv[-1] == "help" and len(command.argv) > 2 and command.name in ASK_FOR_HELP:
+    if command.argv[-1] == "help" and len(command.argv) > 2 and "helps_behind" in command.kinds:
         return
     if "--help" in command.argv[1:3] and len(command.argv) <= 3 and command.argv[-1] == "--help":
         return
@@ -102,7 +104,7 @@ def addresses(command: Command) -> Steps:
 def _reached(address: str, command: Command) -> Steps:
     shown = address.replace(UNKNOWN, "…")[:80]
     if UNKNOWN in address:
-        yield Sent()
+        yield Change(What.SENT)
         yield Found(Effect.NETWORK, says=f"send what is not known in advance to {shown}")
     elif command.name != "git" or SAYS_ONLY.isdisjoint(command.argv[1:]):
         yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
@@ -131,9 +133,6 @@ def outputs(command: Command) -> Steps:
 
 def _following(index: int, command: Command) -> str:
     return command.argv[index + 1] if index + 1 < len(command.argv) else ""
-
-
-ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
 SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
@@ -188,11 +187,10 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
             if path != "-" and not (carried and (_is_near(path) or NO_PATH.search(path))):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
-            says = "read the cloud credentials of this machine"
-            yield Found(Effect.TAKE_KEYS, says=says)
+            yield Found(Effect.TAKE_KEYS, says="read the cloud credentials of this machine")
         elif not _is_local(path):
             if UNKNOWN in path or command.stdin.origin is not Origin.NOTHING:
-                yield Sent()
+                yield Change(What.SENT)
             says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
             yield Found(does.effect, says=says)
 
@@ -274,9 +272,6 @@ GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
 NO_PATH = re.compile(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl|graph|[ptvm]:.*)$")
 """Labels of a build, steps of XPath, names of a certificate (`/CN=x`), and switches of MSBuild."""
 REGEX = pattern(r"/[^/]+/i?")
-TESTS = frozenset(["rails", "ruby", "rake", "m"])
-"""A pattern of test names, as in `rails test -n /total/`."""
-QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:
@@ -291,12 +286,12 @@ def secret_arguments(command: Command) -> Steps:
     for before, word in pairwise(command.argv):
         if command.name == "ln" and word[:2] == "..":
             continue  # the link is moved, not its target, which is judged when it is used
-        if before in ("-n", "--name") and command.name in TESTS and REGEX.fullmatch(word):
+        if before in ("-n", "--name") and "picks_tests" in command.kinds and REGEX.fullmatch(word):
             continue
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
                 yield Found(effect, path=path)
-            yield from secrets_in_code(word)
+            yield from found_in("code", word) if "'" in word or '"' in word else ()
 
 
 def _paths(word: str, elsewhere: bool) -> list[str]:
@@ -308,10 +303,20 @@ def _paths(word: str, elsewhere: bool) -> list[str]:
     return GIVEN.findall(word) or ([word] if elsewhere and word[:1] != "-" else [])
 
 
-def secrets_in_code(code: str) -> Steps:
-    """Report secret paths in string literals of inline code."""
-    for path in QUOTED.findall(code)[:32]:
-        yield Found(Effect.MENTION, path=path)
+def found_in(kind: str, text: str) -> Steps:
+    """Report the files, scripts and effects that the patterns for a kind of text find in it (`signs.toml`)."""
+    for row, expression in _patterns_for(kind):
+        for found in expression.findall(text)[:32]:
+            if "runs" in row:
+                yield from as_typed(found) if row["runs"] == "typed" else (Script(found.replace("''", "'")),)
+            else:
+                path = found.strip() if expression.groups else None
+                yield Found(Effect[row["effect"].upper()], path, row.get("says", ""))
+
+
+@cache
+def _patterns_for(kind: str) -> list[tuple[dict[str, str], re.Pattern[str]]]:
+    return [(row, re.compile(one_line(row["pattern"]))) for row in table("signs")["texts"][kind]]
 
 
 ASKS = frozenset(["--version", "--help", "-V"])
@@ -329,7 +334,7 @@ def only_looks(argv: tuple[str, ...]) -> bool:
         return True
     pattern = read_only(name)
     words = list(argv[1:])
-    words = behind_options(words, TAKES) if name in SETTINGS_FIRST else words
+    words = behind_options(words, TAKES) if is_a(name, "options_first") else words
     return pattern is not None and pattern.match(" ".join(words)) is not None
 
 
@@ -352,8 +357,6 @@ def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
     return wrapper is not None and (not wrapper.only or first in wrapper.only)
 
 
-SETTINGS_FIRST = ("git", "kubectl", "docker", "aws", "gcloud")
-"""Programs with options before a subcommand, as in `git -C x status`."""
 TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905
 
 

@@ -15,22 +15,22 @@ from constitution.zones import FOUND
 
 
 @cache
-def _known(key: str) -> frozenset[str]:
-    return frozenset(table("languages")["python"][key].split())
+def _known(*keys: str) -> frozenset[str]:
+    """Return the words of some lists of the table."""
+    return frozenset(word for key in keys for word in table("languages")["python"][key].split())
 
 
-@cache
-def _starts() -> frozenset[str]:
-    return _known("shells_out") | _known("starts")
+STARTS = ("shells_out", "starts")
+DELETES = ("deletes_tree", "deletes")
+HARMFUL = (*STARTS, *DELETES, "harmful")
+"""The lists of functions on files and processes, which are understood only in direct calls."""
 
 
 @cache
 def _attributes(module: str) -> frozenset[str] | None:
     """Return the harmless attributes of a module; None if all are."""
     listed = table("languages")["python"]["attributes"].get(module)
-    if listed is None:
-        return None
-    return frozenset(listed.split()) | _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
+    return None if listed is None else frozenset(listed.split()) | _known(*HARMFUL)
 
 
 REMOTE_URL = pattern(r"^(https?|s?ftp|wss?|s3|gs|hdfs|abfss?)://")
@@ -81,7 +81,7 @@ def read_python(code: str) -> Reading:
         reading.deeds.append("leak")
     if any(" uses " in risk for risk in reading.risks) and not names.stay_here():
         reading.deeds.append("sends")
-    if "socket" in names.modules and (names.called & (_starts() | {"dup2"})):
+    if "socket" in names.modules and (names.called & (_known(*STARTS) | {"dup2"})):
         reading.deeds.append("shell")
     return reading
 
@@ -149,7 +149,7 @@ class _Names:
     def starts_programs(self, node: ast.Call) -> bool:
         """Return whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
         name = _name_of(node)
-        if name not in _starts():
+        if name not in _known(*STARTS):
             return False
         if not isinstance(node.func, ast.Attribute):
             return self.imported.get(name, "") in _known("starters") or name not in _known("common_names") | {"spawn"}
@@ -168,12 +168,6 @@ class _Names:
     def stay_here(self) -> bool:
         """Return whether every address in the program is local."""
         return bool(self.addresses) and all(map(LOCAL_URL.match, self.addresses))
-
-
-@cache
-def _harmful() -> frozenset[str]:
-    """Return the functions on files and processes, which are understood only in direct calls."""
-    return _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
 def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
@@ -229,7 +223,7 @@ def _hidden_imports(node: ast.ImportFrom) -> list[str]:
         return [f"run Python code that imports everything of {module!r}"]
     hidden = [name for name in imported if allowed is not None and name not in allowed]
     hidden += [name for name in imported if module and name in _known("reaching") - {"code", "io"}]
-    hidden += [alias.name for alias in node.names if reaching and alias.asname and alias.name in _harmful()]
+    hidden += [alias.name for alias in node.names if reaching and alias.asname and alias.name in _known(*HARMFUL)]
     return [f"run Python code that uses '{module}.{name}'" for name in hidden]
 
 
@@ -242,7 +236,7 @@ def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> l
     from_module = named or names.imported.get(owner, "") in _known("reaching")
     if node.attr in _known("inner") or (module, node.attr) == ("sys", "modules"):
         return [f"run Python code that uses {node.attr!r}"]
-    if id(node) not in called and from_module and node.attr in _harmful():
+    if id(node) not in called and from_module and node.attr in _known(*HARMFUL):
         return [f"run Python code that passes {node.attr!r} on"]
     if allowed is not None and node.attr not in allowed:
         return [f"run Python code that uses '{module}.{node.attr}'"]
@@ -258,7 +252,7 @@ def _is_passed_on(node: ast.Name, names: _Names) -> bool:
         return False
     if node.id in ("open", "exec", "eval", "compile", "__import__", "breakpoint"):
         return True
-    return names.imported.get(node.id, "") in _known("reaching") and node.id in _harmful()
+    return names.imported.get(node.id, "") in _known("reaching") and node.id in _known(*HARMFUL)
 
 
 def _sets_variable(node: ast.Subscript) -> list[str]:
@@ -344,11 +338,11 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         reading.scripts.extend(texts)
         if not _is_written_out(node, name):
             reading.risks.append(f"run Python code that starts programs ({name})")
-    elif name in _known("deletes_tree") | _known("deletes") and _is_file_call(node):
+    elif name in _known(*DELETES) and _is_file_call(node):
         kind = "delete_tree" if name in _known("deletes_tree") else "delete"
         found = [*texts, *_texts_of_owner(node)] or names.text_for(node)
         reading.paths.extend((kind, text) for text in found or [""])
-    elif name in _known("copies") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "shutil":
+    elif name in _known("copies") and _owner(node.func) == "shutil":
         reading.paths.extend(("write", text) for text in texts[1:2] or [""])
         reading.paths.extend(("read", text) for text in texts[:1])
     elif name == "open" or name in _known("file_methods"):
@@ -377,7 +371,7 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
 
 def _named_places(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
     """Return the outside places named in an unknown call that is not read-only."""
-    if name in ("insert", "append", "extend") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "path":
+    if name in ("insert", "append", "extend") and _owner(node.func) == "path":
         return [("search_path", text) for text in texts]
     looks = name in _known("looks") | SAME | HOME and not (name in ("add", "write") and names.archives())
     return [("unknown_program", text) for text in texts if not looks and ELSEWHERE.match(text)]
@@ -413,8 +407,7 @@ def _is_written_out(node: ast.Call, name: str) -> bool:
 
 def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     """Return whether a call hides the code that will run."""
-    attribute = isinstance(node.func, ast.Attribute)
-    owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    attribute, owner = isinstance(node.func, ast.Attribute), _owner(node.func)
     if name in _known("loaders"):
         return not _texts(node) or any(text.startswith(("/", "~", "..")) for text in _texts(node))
     if name in ("eval", "exec", "__import__", "compile", "breakpoint"):
@@ -429,9 +422,7 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
         return names.modules.get(owner, owner) in _known("pickles") or (name == "loads" and not attribute)
     if name in ("getattr", "import_module"):
         named = node.args[-1 if name == "import_module" else 1 :][:1]
-        return not (
-            named and isinstance(named[0], ast.Constant) and named[0].value not in _starts() | _known("starters")
-        )
+        return not (named and isinstance(named[0], ast.Constant) and named[0].value not in _known(*STARTS, "starters"))
     return name in ("run_path", "urlopen") and not names.stay_here()
 
 
@@ -445,23 +436,19 @@ def _allows_code(keyword: ast.keyword) -> bool:
 
 def _is_file_call(node: ast.Call) -> bool:
     """Return whether a method is one of files: `os.remove(x)`, `Path(x).unlink()`, not `items.remove(x)`."""
-    if not isinstance(node.func, ast.Attribute):
-        return True
-    name = node.func.attr
-    if name in ("remove", "replace", "rename", "move", "truncate"):
-        return _owner(node.func) in ("os", "shutil", "Path")
-    return True
+    of_others = ("remove", "replace", "rename", "move", "truncate")
+    return getattr(node.func, "attr", "") not in of_others or _owner(node.func) in ("os", "shutil", "Path")
 
 
-def _owner(func: ast.Attribute) -> str:
-    value = func.value
-    if isinstance(value, ast.Call):
-        value = value.func
+def _owner(func: ast.expr) -> str:
+    """Return the name in front of an attribute: `os` of `os.remove`, `Path` of `Path("x").unlink`; "" of others."""
+    value = getattr(func, "value", None)
+    value = value.func if isinstance(value, ast.Call) else value
     return value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
 
 
 def _file_use(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
-    owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    owner = _owner(node.func)
     found = names.text_for(node)
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(not k.arg for k in node.keywords):
         return [("write", "")]
@@ -498,7 +485,7 @@ def _mode(node: ast.Call, position: int) -> str:
 
 def _texts_of_owner(node: ast.Call) -> list[str]:
     """Return the texts of `Path("x")` in `Path("x").unlink()`."""
-    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = getattr(node.func, "value", None)
     if owner is not None and (text := text_of(owner)) is not None:
         return [text]
     return _texts(owner) if isinstance(owner, ast.Call) else []
@@ -545,19 +532,15 @@ def text_of(node: ast.expr) -> str | None:
 
 def named(tree: ast.Module) -> ast.Module:
     """Return a program with names assigned once, to a text, replaced by it, and with the own names of path classes."""
-    values: dict[str, list[str | None]] = {}
-    aliases: dict[str, str] = {}
+    stored, texts, aliases = list[str](), dict[str, str | None](), dict[str, str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            values.setdefault(node.id, []).append(None)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            texts = values[node.targets[0].id]
-            if len(texts) == 1:
-                texts[0] = text_of(node.value)
+            stored.append(node.id)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            texts[node.targets[0].id] = text_of(node.value)
         elif isinstance(node, ast.ImportFrom) and node.module == "pathlib":
             aliases.update((alias.asname, alias.name) for alias in node.names if alias.asname)
-    known = {name: texts[0] for name, texts in values.items() if len(texts) == 1 and texts[0] is not None}
+    known = {name: text for name, text in texts.items() if text is not None and stored.count(name) == 1}
     return _Named(known, aliases).visit(copy.deepcopy(tree)) if known or aliases else tree
 
 
@@ -577,20 +560,17 @@ class _Named(ast.NodeTransformer):
 
 def _called(node: ast.Call) -> str | None:
     """`expanduser("~/x")`, `os.path.join(a, "b")`, `Path.home()`, `Path("a").joinpath("b")`, `os.getenv("HOME")`."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name, owner = _name_of(node), getattr(node.func, "value", None)
     if name in SAME:
-        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         argument = node.args[0] if node.args else owner
         return text_of(argument) if argument is not None else None
     if name in HOME and not node.args:
         return "~"
     if name in ("getenv", "get") and node.args and _is_home_variable(node.args[0]):
         return "~"
-    if name == "join" and not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)):
+    if name == "join" and not isinstance(owner, ast.Constant):
         return _joined(node.args, "/")
-    if name == "joinpath" and isinstance(node.func, ast.Attribute):
-        return _joined([node.func.value, *node.args], "/")
-    return None
+    return _joined([owner, *node.args], "/") if name == "joinpath" and owner is not None else None
 
 
 def _is_home_variable(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Flow, Origin
-from constitution.tables import is_a, pattern, sign, word_list
+from constitution.tables import is_a, pattern, sign, words_in
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, GLOB, is_private, is_within
 
@@ -51,18 +51,14 @@ def _found_by(root: str, command: Command, index: int) -> list[str]:
     deletes = command.argv[index] == "-delete" or command.argv[index + 1 : index + 2] == ["rm"]
     if (changes or deletes) and not {"-L", "-follow"}.isdisjoint(command.argv):
         found.append(UNKNOWN)
-    if found[0] == f"{root}/*" and changes and _has_history(root, command):
+    if found[0] == f"{root}/*" and changes and any(is_within(command.start, path) for path in command.absolute(root)):
         found.append(f"{root}/.git/{FOUND}")
     return found
 
 
-def _has_history(root: str, command: Command) -> bool:
-    return any(is_within(command.start, path) for path in command.absolute(root))
-
-
 def fd(command: Command) -> Steps:
     """`fd PATTERN ROOT -x COMMAND`."""
-    line = read_line(command.argv[1:], frozenset("-x -X --exec --exec-batch -e -t -d -E".split()))  # noqa: SIM905
+    line = command.read("-x -X --exec --exec-batch -e -t -d -E")
     starts = [index for index, word in enumerate(command.argv) if word in ("-x", "-X", "--exec", "--exec-batch")]
     for index in starts[:1]:
         before = read_line(command.argv[1:index], frozenset(["-e", "-t", "-d", "-E"])).operands
@@ -136,7 +132,7 @@ def _each_found(words: list[str], names: list[str]) -> Steps:
 
 def xargs(command: Command) -> Steps:
     """`xargs COMMAND`: the input's words are appended to the command, or replace the text of `-I`."""
-    line = read_line(command.argv[1:], word_list("xargs_takes"), to_operand=True)
+    line = read_line(command.argv[1:], words_in("signs", "lists", "xargs_takes"), to_operand=True)
     marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
     inner = list(line.operands)
     if not inner:
@@ -163,7 +159,7 @@ PASTED = pattern(r"\b(ba|da|z|k)?sh -\w*c\s.*\{\}", re.S)
 
 def parallel(command: Command) -> Steps:
     """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, in the place of `{}`, or appended."""
-    words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
+    words = list(read_line(command.argv[1:], words_in("signs", "lists", "parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
     if PASTED.search(inner) and command.stdin.origin is not Origin.TEXT and not words[mark + 1 :]:
@@ -184,7 +180,7 @@ def tar(command: Command) -> Steps:
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
     if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
-    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))
+    line = command.read("-f --file -C --directory -T -X --exclude -I")
     if line.flags & {"-c", "--create"}:
         if any(map(GLOB.search, line.value_of("-f", "--file"))):
             yield Found(Effect.HISTORY_LOSS, says="replace the first of the files that a pattern stands for")
@@ -216,9 +212,7 @@ def _is_everywhere(folder: str, command: Command) -> bool:
 
 def hunts(command: Command) -> Steps:
     """`grep -r password /`."""
-    line = read_line(
-        command.argv[1:], frozenset(["-e", "--regexp", "-f", "-A", "-B", "-C", "-m", "-g", "-t", "--include"])
-    )
+    line = command.read("-e --regexp -f -A -B -C -m -g -t --include")
     recursive = command.name in ("rg", "ag", "ack") or line.flags & {"-r", "-R", "--recursive"}
     patterns = line.value_of("-e", "--regexp") or line.operands[:1]
     folders = line.operands[0 if line.value_of("-e", "--regexp") else 1 :]
@@ -253,9 +247,7 @@ def locate(command: Command) -> Steps:
 
 def serve(command: Command) -> Steps:
     """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is served."""
-    line = read_line(
-        command.argv[1:], frozenset(["-d", "--directory", "-h", "-p", "-a", "-b", "--bind", "--port", "-l", "-r"])
-    )
+    line = command.read("-d --directory -h -p -a -b --bind --port -l -r")
     folders = line.value_of("-d", "--directory", "-h", "-r") or [w for w in line.operands if not w.isdigit()] or (".",)
     for folder in folders:
         yield Found(Effect.SHARE_TREE, path=folder, says="offer everything in {path} to others")
@@ -263,7 +255,7 @@ def serve(command: Command) -> Steps:
 
 def own_server(command: Command) -> Steps:
     """`php -S ADDRESS -t FOLDER`, `ruby -run -e httpd FOLDER`."""
-    line = read_line(command.argv[1:], frozenset(["-S", "-t"]))
+    line = command.read("-S -t")
     if command.name == "php" and line.value_of("-S"):
         yield from serve(command.with_argv(["php", "-d", *(line.value_of("-t") or (".",))]))
     if command.name == "ruby" and "-run" in command.argv and "httpd" in command.argv:

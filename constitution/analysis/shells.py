@@ -7,12 +7,9 @@ from itertools import pairwise
 from constitution.analysis.file_flow import scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.steps import (
-    Alias,
-    Arguments,
-    Begun,
+    Change,
     Command,
     Found,
-    Moved,
     Placed,
     Read,
     Runs,
@@ -20,7 +17,7 @@ from constitution.analysis.steps import (
     Set,
     Started,
     Steps,
-    Stops,
+    What,
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect
@@ -59,7 +56,7 @@ PS_RUNS = pattern(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|Sc
 
 def power_shell(command: Command) -> Steps:
     """`pwsh -Command TEXT`: text that parses as a command of any shell is judged, and all of it needs approval."""
-    line = read_line(command.argv[1:], frozenset(["-c", "-Command", "-File", "-f"]), long_style=True)
+    line = command.read("-c -Command -File -f", long_style=True)
     text = " ".join((*line.value_of("-c", "-Command"), *line.operands))
     encoded = any(flag.lower().startswith("-e") and not flag.lower().startswith("-ex") for flag in line.flags)
     if encoded or (PS_FETCHES.search(text) and PS_RUNS.search(text)):
@@ -86,7 +83,7 @@ def run_file(file: str, read: Read | None = None) -> Steps:
     """A file is run as a script. Content that the command itself writes to it is read."""
     if not file.startswith("/dev/fd/"):
         yield Found(Effect.EXECUTE, path=file)
-    yield Begun(file)
+    yield Change(What.BEGUN, (file,))
     if read is not None:
         yield Runs(file, lambda flow: run_input(flow, read))
 
@@ -120,17 +117,15 @@ def source(command: Command) -> Steps:
     yield from run_script(command.argv[1:], command.stdin, as_script)
 
 
-MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
 MAKE_TOOLS = frozenset("SHELL CC CXX CPP LD AR AS RM CP MV INSTALL PYTHON NODE GO CARGO MAKE LEX YACC TAR".split())  # noqa: SIM905
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
 def crontab(command: Command) -> Steps:
     """`crontab FILE`, `crontab -`, `crontab -r`: known jobs are judged."""
-    line = read_line(command.argv[1:], frozenset(["-u"]))
+    line = command.read("-u")
     if "-r" in line.flags:
-        says = "delete every scheduled job"
-        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says=says)
+        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says="delete every scheduled job")
     if line.flags & {"-l", "-r", "-e"}:
         return
 
@@ -148,7 +143,7 @@ def crontab(command: Command) -> Steps:
 
 def at(command: Command) -> Steps:
     """`at TIME`, `at -f FILE`: the input or the file is a script that runs later."""
-    for file in read_line(command.argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
+    for file in command.read("-f -q -t").value_of("-f"):
         yield from run_file(file, as_script)
     if not {"-l", "-c", "-r", "-d"} & set(command.argv):
         yield from run_input(command.stdin, as_script)
@@ -156,7 +151,7 @@ def at(command: Command) -> Steps:
 
 def make(command: Command) -> Steps:
     """`make -f FILE`, `make --eval TEXT`: recipes written by the script itself are judged."""
-    line = read_line(command.argv[1:], MAKE_TAKES)
+    line = command.read("-f --file --makefile -C --directory -j -I -o -W -l --eval -E")
     folders = line.value_of("-C", "--directory") or (".",)
 
     def read(text: str) -> Steps:
@@ -223,9 +218,10 @@ def change_folder(command: Command) -> Steps:
     behind_links = "-P" in command.argv and BACK.search(target) is not None
     is_elsewhere = command.name == "popd" or target == "-" or target.startswith("+") or behind_links
     if is_elsewhere or (at_home and UNKNOWN in scope.home):
-        yield Moved((UNKNOWN,))
+        yield Change(What.MOVED, (UNKNOWN,))
     else:
-        yield Moved(tuple(resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd))
+        folders = (resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd)
+        yield Change(What.MOVED, tuple(folders))
 
 
 BACK = pattern(r"[^./][^/]*/+\.\.(/|$)")
@@ -237,7 +233,7 @@ def read_variables(command: Command) -> Steps:
     value = command.stdin.names if command.stdin.origin is Origin.NAMES else (UNKNOWN,)
     if command.stdin.origin is Origin.TEXT and len(command.stdin.text.splitlines()) <= 8:
         value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
-    line = read_line(command.argv[1:], READ_TAKES)
+    line = command.read("-a -d -i -n -N -p -t -u -C -c -O -s")
     for script in line.value_of("-C") if command.name in ("mapfile", "readarray") else ():
         yield Script(f"{script} 0 $_UNKNOWN_")
     operands = (*line.operands, *(line.value_of("-a") if command.name == "read" else ()))
@@ -246,9 +242,6 @@ def read_variables(command: Command) -> Steps:
     for variable in names:
         known = len(names) == 1 and value != (UNKNOWN,)
         yield Set(variable, value if known else (UNKNOWN,), text=not known and command.name != "getopts")
-
-
-READ_TAKES = frozenset("-a -d -i -n -N -p -t -u -C -c -O -s".split())  # noqa: SIM905
 
 
 def _evaluated(names: Iterable[str]) -> Steps:
@@ -275,7 +268,7 @@ def evaluates(command: Command) -> Steps:
 
 def completes(command: Command) -> Steps:
     """`compgen -W TEXT`, `complete -C COMMAND`: the text is expanded, the command runs; `bind -x` runs one at a key."""
-    line = read_line(command.argv[1:], frozenset(["-A", "-C", "-F", "-G", "-P", "-S", "-W", "-X", "-x", "-f"]))
+    line = command.read("-A -C -F -G -P -S -W -X -x -f")
     for script in (*line.value_of("-C"), *(text.partition(":")[2] for text in line.value_of("-x"))):
         yield Script(script)
     for text in line.value_of("-W"):
@@ -302,7 +295,7 @@ def alias(command: Command) -> Steps:
         if equals and command.placing and is_a(key, "trusted"):
             yield Found(Effect.DISARM, says=f"permanently redefine {key}")
         if equals and key not in command.scope.aliases:
-            yield Alias(key, text)
+            yield Change(What.ALIAS, (key, text))
 
 
 def trap(command: Command) -> Steps:
@@ -317,9 +310,9 @@ def set_arguments(command: Command) -> Steps:
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
     if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
-        yield Stops()
+        yield Change(What.STOPS)
     if "--" in command.argv:
-        yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
+        yield Change(What.ARGUMENTS, tuple(command.argv[command.argv.index("--") + 1 :]))
 
 
 def kill(command: Command) -> Steps:

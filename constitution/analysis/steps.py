@@ -5,6 +5,7 @@ something more to examine: a script, another command, a file that is run. `exami
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
 from typing import NamedTuple
 
 from constitution.action import NOTHING_FOUND, Disk
@@ -12,7 +13,7 @@ from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
 from constitution.tables import kinds_of
-from constitution.tables.rows import is_bare_shell
+from constitution.tables.rows import Line, is_bare_shell, options_in, read_line
 from constitution.zones import resolve
 
 BARE_SHELL = "start a shell in which anything can be typed"
@@ -39,6 +40,10 @@ class Command(NamedTuple):
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
         """Return the same command with other words."""
         return self._replace(argv=argv) if name is None else self._replace(argv=argv, name=name, kinds=kinds_of(name))
+
+    def read(self, takes: str = "", *, to_operand: bool = False, long_style: bool = False) -> Line:
+        """Return the options and operands behind the program; `takes`: the options with a value, as in `read_line`."""
+        return read_line(self.argv[1:], options_in(takes), to_operand=to_operand, long_style=long_style)
 
     def absolute(self, word: str) -> list[str]:
         """Return the paths that a word may name, before links are followed."""
@@ -88,44 +93,11 @@ class Runs(NamedTuple):
     read: Callable[[Flow], "Steps"]
 
 
-class Begun(NamedTuple):
-    """A file is run that may lie in a downloaded folder."""
-
-    file: str
-
-
 class Wrote(NamedTuple):
     """A file gets a content."""
 
     file: str
     flow: Flow
-
-
-class Copied(NamedTuple):
-    """A file gets the content of another."""
-
-    source: str
-    target: str
-
-
-class Linked(NamedTuple):
-    """A link leads to a file or folder."""
-
-    target: str
-    link: str
-
-
-class Fetched(NamedTuple):
-    """The content of a folder is downloaded."""
-
-    folder: str
-
-
-class Remote(NamedTuple):
-    """A repository gets a remote."""
-
-    name: str
-    address: str
 
 
 class Set(NamedTuple):
@@ -137,33 +109,6 @@ class Set(NamedTuple):
     text: bool = False
 
 
-class Moved(NamedTuple):
-    """The shell is in one of these folders."""
-
-    folders: tuple[str, ...]
-
-
-class Arguments(NamedTuple):
-    """The script gets other arguments."""
-
-    values: tuple[str, ...]
-
-
-class Stops(NamedTuple):
-    """From here on, a failing command ends the script."""
-
-
-class Alias(NamedTuple):
-    """A name becomes an alias of a text."""
-
-    name: str
-    text: str
-
-
-class Sent(NamedTuple):
-    """Something computed is sent to another machine."""
-
-
 class Because(NamedTuple):
     """A fact on the disk because of which there is no finding with this effect."""
 
@@ -171,8 +116,27 @@ class Because(NamedTuple):
     effect: Effect
 
 
-class Production(NamedTuple):
-    """From here on, programs work in production."""
+class What(Enum):
+    """A change of the state, by its kind; in capitals the words that it has."""
+
+    BEGUN = auto()  # FILE is run, which may lie in a downloaded folder
+    COPIED = auto()  # from SOURCE to TARGET
+    LINKED = auto()  # TARGET gets the name LINK
+    FETCHED = auto()  # the content of FOLDER is downloaded
+    REMOTE = auto()  # NAME is a remote at ADDRESS
+    SENT = auto()  # something computed is sent to another machine
+    MOVED = auto()  # the shell is in one of these FOLDERS
+    ARGUMENTS = auto()  # the script gets other ARGUMENTS
+    ALIAS = auto()  # NAME stands for TEXT
+    STOPS = auto()  # from here on, a failing command ends the script
+    PRODUCTION = auto()  # from here on, programs work in production
+
+
+class Change(NamedTuple):
+    """A change of what is known about files, or about the shell."""
+
+    what: What
+    words: tuple[str, ...] = ()
 
 
 class Placed(NamedTuple):
@@ -181,27 +145,7 @@ class Placed(NamedTuple):
     steps: "tuple[Step, ...]"
 
 
-Step = (
-    Found
-    | Script
-    | Started
-    | Runs
-    | Begun
-    | Wrote
-    | Copied
-    | Fetched
-    | Linked
-    | Stops
-    | Remote
-    | Set
-    | Moved
-    | Arguments
-    | Alias
-    | Sent
-    | Because
-    | Production
-    | Placed
-)
+Step = Found | Script | Started | Runs | Wrote | Set | Because | Placed | Change
 Steps = Iterator[Step]
 Read = Callable[[str], Steps]
 """Returns the steps of a code that is run."""

@@ -6,10 +6,10 @@ Each function walks one kind of node and returns its output, as far as it is kno
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from constitution.effects import UNKNOWN, Effect, Finding
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.shell.walk import Walk
-from constitution.tables import byte_pattern, pattern
+from constitution.tables import pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -66,9 +66,9 @@ LEAVES = pattern(r"\b(exit|return|break|continue|die|exec)\b")
 
 def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`if` and `elif`: the condition runs, each branch may or may not run."""
-    conditions = {_span(child) for child in node.children_by_field_name("condition")}
+    conditions = node.children_by_field_name("condition")
     for child in node.named_children:
-        if _span(child) in conditions:
+        if child in conditions:
             walk.visit(child, stdin)
         else:
             walk.perhaps(child, stdin)
@@ -89,18 +89,16 @@ def loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 def _without_end(walk: Walk, node: "Node") -> None:
     if starts_without_end(node, walk.source):
-        says = "start more and more programs without end"
-        walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
+        walk.report(Effect.FORK_BOMB, "start more and more programs without end", "the loop", at=node)
     elif fills_without_end(node, walk.source):
-        says = "fill the disk without end"
-        walk.examiner.report(Finding(Effect.FILL, "", says, "the loop", walk.evidence_of(node, ())))
+        walk.report(Effect.FILL, "fill the disk without end", "the loop", at=node)
 
 
 def case_item(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk one branch of a `case`, without its patterns."""
-    values = {_span(value) for value in node.children_by_field_name("value")}
+    values = node.children_by_field_name("value")
     for child in node.named_children:
-        if _span(child) in values:
+        if child in values:
             walk.expander().run_substitutions(child)
         else:
             walk.perhaps(child, stdin)
@@ -139,11 +137,7 @@ def function(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     if name is not None and body is not None:
         walk.scope.functions[walk.text_of(name)] = (body, walk.source)
         if _calls_itself(body, walk.text_of(name).encode(), walk.source):
-            walk.examiner.report(
-                Finding(
-                    Effect.FORK_BOMB, "", "start itself again and again", walk.text_of(name), walk.evidence_of(node, ())
-                )
-            )
+            walk.report(Effect.FORK_BOMB, "start itself again and again", walk.text_of(name), at=node)
     return NOTHING
 
 
@@ -155,10 +149,6 @@ def anything_else(walk: Walk, node: "Node", stdin: Flow) -> Flow:
         else:
             walk.expander().run_substitutions(child)
     return NOTHING
-
-
-def _span(node: "Node") -> tuple[int, int]:
-    return node.start_byte, node.end_byte
 
 
 def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:
@@ -182,17 +172,17 @@ TRUE = (
 )
 FALSE = rb"(?:false|/(?:usr/)?bin/false|!\s*(?:true|:)|\[\s*\]|\(\(\s*0\s*\)\)|test|\[\s*0\s*-eq\s*1\s*\])"
 MANY = rb"(?:\{\d+\.\.\d{6,}(?:\.\.\d+)?\}|(?:\$\(|`)\s*seq\s+(?:\d+\s+)*\d{6,}\s*(?:\)|`))"
-ENDLESS = byte_pattern(
+ENDLESS = pattern(
     rb"while\s+" + TRUE + rb"\s*[;\n]|until\s+" + FALSE + rb"\s*[;\n]"
     rb"|for\s*\(\([^;()]*;\s*(?:" + ONE + rb"|true)?\s*;[^()]*\)\)|for\s+\w+\s+in\s+" + MANY
 )
 """Loops that are endless or over a million numbers."""
 
-GROWS = byte_pattern(
+GROWS = pattern(
     rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
 )
-HIDDEN_BACKGROUND = byte_pattern(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
-PAUSES = byte_pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
+HIDDEN_BACKGROUND = pattern(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
+PAUSES = pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
 
 
 def starts_without_end(node: "Node", source: bytes) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import UNKNOWN
 from constitution.shell.blocks import pipeline
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.syntax import is_quoted
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
 from constitution.tables import pattern
@@ -322,28 +323,16 @@ def _open(walk: Walk, operator: str, words: list[str], stdin: Flow) -> Flow:
 def _heredoc(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     for child in node.children_by_field_name("redirect"):
         redirect(walk, child, stdin)
-    text, known = body_of(node, walk.source), True
+    bodies = [child for child in node.named_children if child.type == "heredoc_body"]
+    text, known = "".join(map(walk.text_of, bodies)), True
     if not is_quoted(node, walk.source):
-        for child in node.named_children:
-            if child.type == "heredoc_body":
-                walk.expander().run_substitutions(child)
-                known = child.named_child_count == 0 or "$" not in text
+        for body in bodies:
+            walk.expander().run_substitutions(body)
+            known = body.named_child_count == 0 or "$" not in text
         for script in backtick_scripts(text):
             walk.nested(script)
             known = False
     return Flow(Origin.TEXT, text) if known else Flow(Origin.TEXT, text.replace("`", ""))
-
-
-def body_of(node: "Node", source: bytes) -> str:
-    """Return the text of the here-document of a `heredoc_redirect` node."""
-    bodies = [child for child in node.named_children if child.type == "heredoc_body"]
-    return "".join(source[body.start_byte : body.end_byte].decode("utf-8", "replace") for body in bodies)
-
-
-def is_quoted(node: "Node", source: bytes) -> bool:
-    """Return whether the end word is quoted, so that the body is not expanded."""
-    starts = [child for child in node.named_children if child.type == "heredoc_start"]
-    return any(re.search(rb"['\"\\]", source[start.start_byte : start.end_byte]) for start in starts)
 
 
 def backtick_scripts(body: str) -> list[str]:

@@ -7,8 +7,6 @@ quoted text, here-documents, and ends of commands for bash. Where the two differ
 import re
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from constitution.tables import pattern
 
 if TYPE_CHECKING:
@@ -20,6 +18,9 @@ BEFORE_WORD = frozenset(" \t\n;|&()<>")
 BLANKS = frozenset(" \t")
 WORD_END = pattern(r"[\s;|&()<>]")
 NAME = pattern(r"[A-Za-z_]+")
+SINGLE = pattern(r"'[^']*'")
+ANSI = pattern(r"\$'(?:[^'\\]|\\.)*+'", re.S)
+END_WORD = pattern(r"(?:'([\w.-]+)'|\"([\w.-]+)\"|\\([\w.-]+)|([^\s;|&()<>'\"\\$`]++))(?=[\s;|&()<>]|\Z)")
 MAX_NESTING = 60
 
 
@@ -27,16 +28,16 @@ class Unclear(Exception):
     """The text is ambiguous, or incomplete."""
 
 
-@define
 class Scan:
     """The parts of a text, as offsets. `unclear`: why the rest could not be scanned."""
 
-    comments: list[Span] = field(factory=list)
-    quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes
-    documents: list[Span] = field(factory=list)  # bodies of here-documents, without the end word
-    joined: list[int] = field(factory=list)  # line continuations
-    newlines: list[tuple[int, int]] = field(factory=list)  # ends of lines of code, with the bracket they are in
-    unclear: str = ""
+    def __init__(self) -> None:
+        self.comments: list[Span] = []
+        self.quoted: list[Span] = []  # '...' and $'...', with their quotes
+        self.documents: list[Span] = []  # bodies of here-documents, without the end word
+        self.joined: list[int] = []  # line continuations
+        self.newlines: list[tuple[int, int]] = []  # ends of lines of code, with the bracket they are in
+        self.unclear = ""
 
 
 def scan(text: str) -> Scan:
@@ -125,12 +126,10 @@ class _Scanner:
             if two == "\\\n":
                 self.found.joined.append(at)
             return at + 2
-        if letter == "'" and not quoted:
-            return self.single(at, at + 1)
-        if two == "$'" and not quoted:
-            return self.ansi(at)
+        if (letter == "'" or two == "$'") and not quoted:
+            return self.single(at, SINGLE if letter == "'" else ANSI)
         if letter == '"':
-            return self.double(at + 1, depth + 1)
+            return self.until('"', at + 1, depth + 1, "the text ends within quotes")
         if letter == "`":
             return self.backticks(at, depth)
         return self.expansion(at, depth, quoted=quoted) if letter == "$" else at + 1
@@ -140,36 +139,41 @@ class _Scanner:
         text, two = self.text, self.text[at : at + 2]
         if text[at : at + 3] == "$((":
             return self.arithmetic(at + 3, depth)
-        if two == "$[":
-            return self.old_arithmetic(at + 2, depth + 1)
+        if two == "$[":  # arithmetic, in which quotes are removed before expansion
+            return self.until("]", at + 2, depth + 1, "the text ends within arithmetic", opening="[")
         if two == "$(":
             return self.code(at + 2, ")", at + 1, depth + 1)
-        return self.braces(at + 2, depth + 1, quoted=quoted) if two == "${" else at + 1
+        within = "the text ends within an expansion"
+        return self.until("}", at + 2, depth + 1, within, quoted=quoted) if two == "${" else at + 1
 
-    def single(self, start: int, at: int) -> int:
-        end = self.text.find("'", at)
-        if end < 0:
+    def single(self, start: int, quotation: re.Pattern[str]) -> int:
+        """Read `'...'` or `$'...'`."""
+        match = quotation.match(self.text, start)
+        if match is None:
             raise Unclear("the text ends within quotes")
-        self.found.quoted.append((start, end + 1))
-        return end + 1
+        self.found.quoted.append(match.span())
+        return match.end()
 
-    def ansi(self, start: int) -> int:
-        at = start + 2
-        while at < len(self.text) and self.text[at] != "'":
-            at += 2 if self.text[at] == "\\" else 1
-        if at >= len(self.text):
-            raise Unclear("the text ends within quotes")
-        self.found.quoted.append((start, at + 1))
-        return at + 1
+    def until(self, closing: str, at: int, depth: int, why: str, *, opening: str = "", quoted: bool = True) -> int:
+        """Read up to a closing character, of `"..."` or `${...}`; with an `opening` one, of arithmetic.
 
-    def double(self, at: int, depth: int) -> int:
-        if depth > MAX_NESTING:
+        `why` it is unclear if there is none. In a quoted `${...}` it depends on the operator whether `'` is a quote.
+        """
+        if depth > MAX_NESTING and not opening:
             raise Unclear("brackets are nested too deep")
+        unusual = "'\"" if opening else "'" if quoted and closing == "}" else ""
+        open_brackets = 0
         while at < len(self.text):
-            if self.text[at] == '"':
+            letter = self.text[at]
+            if letter in unusual:
+                raise Unclear("quotes within arithmetic" if opening else "quotes within an expansion")
+            if letter == closing and not open_brackets:
                 return at + 1
-            at = self.character(at, depth, quoted=True)
-        raise Unclear("the text ends within quotes")
+            open_brackets += (letter == opening) - (letter == closing)
+            at = self.character(at, depth, quoted=quoted)
+        if why:
+            raise Unclear(why)
+        return at
 
     def backticks(self, start: int, depth: int) -> int:
         end = self.text.find("`", start + 1)
@@ -177,47 +181,12 @@ class _Scanner:
             raise Unclear("backticks within backticks")
         return self.code(start + 1, "`", start, depth + 1)
 
-    def braces(self, at: int, depth: int, *, quoted: bool) -> int:
-        """Read `${...}`: in double quotes it depends on the operator whether a single quote is one."""
-        if depth > MAX_NESTING:
-            raise Unclear("brackets are nested too deep")
-        while at < len(self.text):
-            letter = self.text[at]
-            if letter == "}":
-                return at + 1
-            if letter == "'" and quoted:
-                raise Unclear("quotes within an expansion")
-            at = self.character(at, depth, quoted=quoted)
-        raise Unclear("the text ends within an expansion")
-
     def arithmetic(self, at: int, depth: int) -> int:
         """Read `((...))`, or nested brackets if it does not end so."""
-        start, open_brackets = at, 0
-        while at < len(self.text):
-            letter = self.text[at]
-            if letter in "'\"":
-                raise Unclear("quotes within arithmetic")
-            if letter == ")" and open_brackets == 0:
-                if self.text[at : at + 2] == "))":
-                    return at + 2
-                break
-            open_brackets += (letter == "(") - (letter == ")")
-            at = self.character(at, depth, quoted=True)
-        inner = self.code(start, ")", start - 1, depth + 1)
-        return self.code(inner, ")", start - 2, depth + 1)
-
-    def old_arithmetic(self, at: int, depth: int) -> int:
-        """Read `$[...]`, in which quotes are removed before expansion."""
-        open_brackets = 0
-        while at < len(self.text):
-            letter = self.text[at]
-            if letter in "'\"":
-                raise Unclear("quotes within arithmetic")
-            if letter == "]" and not open_brackets:
-                return at + 1
-            open_brackets += (letter == "[") - (letter == "]")
-            at = self.character(at, depth, quoted=True)
-        raise Unclear("the text ends within arithmetic")
+        end = self.until(")", at, depth, "", opening="(")
+        if self.text[end : end + 1] == ")":
+            return end + 1
+        return self.code(self.code(at, ")", at - 1, depth + 1), ")", at - 2, depth + 1)
 
     def end_word(self, at: int) -> int:
         """Read the end word of a here-document, without its quotes."""
@@ -226,30 +195,12 @@ class _Scanner:
         at += strips
         while text[at : at + 1] in BLANKS and at < len(text):
             at += 1
-        start, word, quoted = at, "", False
-        while at < len(text) and not WORD_END.match(text[at]):
-            letter = text[at]
-            if letter in "'\"":
-                end = text.find(letter, at + 1)
-                if end < 0 or (letter == '"' and re.search(r"[$`\\]", text[at:end])):
-                    raise Unclear("a here-document with an unusual end word")
-                word, quoted, at = word + text[at + 1 : end], True, end + 1
-            elif letter == "\\":
-                if text[at : at + 2] == "\\\n":
-                    raise Unclear("a here-document with an unusual end word")
-                word, quoted, at = word + text[at + 1 : at + 2], True, at + 2
-            elif letter in "$`":
-                raise Unclear("a here-document with an unusual end word")
-            else:
-                word, at = word + letter, at + 1
-        if (
-            not word
-            or "\n" in word
-            or (quoted and not re.fullmatch(r"'[\w.-]+'|\"[\w.-]+\"|\\[\w.-]+", text[start:at]))
-        ):
+        match = END_WORD.match(text, at)
+        if match is None:
             raise Unclear("a here-document with an unusual end word")
-        self.documents.append((word, quoted, strips))
-        return at
+        quoted = match[1] or match[2] or match[3] or ""
+        self.documents.append((quoted or match[4], bool(quoted), strips))
+        return match.end()
 
     def here_documents(self, at: int, depth: int) -> int:
         """Read the bodies of the here-documents that the last line opened."""

@@ -4,9 +4,9 @@ Everything has a *tuple of possible values*; a branch that may or may not be tak
 """
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from constitution.effects import UNKNOWN
 
@@ -47,12 +47,6 @@ class Scope:
             self.stops,
             self.texts,
         )
-
-    def with_arguments(self, arguments: tuple[str, ...]) -> "Scope":
-        """Return a copy with other positional arguments."""
-        copy = self.copy()
-        copy.positional = arguments
-        return copy
 
     def move(self, folders: tuple[str, ...]) -> None:
         """Record a `cd`: until the next command that does not depend on it, the shell is in one of these folders."""
@@ -134,10 +128,8 @@ class Origin(Enum):
     ANYTHING = auto()
 
 
-@frozen
-class Flow:
-    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and
-    FILE.
+class Flow(NamedTuple):
+    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and FILE.
 
     The text of ANYTHING is the part that is known.
     """

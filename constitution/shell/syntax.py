@@ -8,12 +8,10 @@ reason for doubt too.
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
-
-from attrs import frozen
+from typing import TYPE_CHECKING, NamedTuple
 
 from constitution.shell.scanner import differs, scan
-from constitution.tables import byte_pattern, pattern
+from constitution.tables import pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
+SCANNED = pattern(rb"[#'`\n]|<<|\(\(")
 """A text without any of these is unambiguous."""
 
 CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
@@ -55,19 +53,15 @@ OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
 """An unescaped backtick; together with an escaped one the parser pairs them wrongly."""
 
 MISREAD = (
-    (re.compile(r"\$\{[^{}'\"]*@P\}"), "text that is expanded again"),
-    (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
-    (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
-    (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
-    (
-        re.compile(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
-        "a block as a coprocess",
-    ),
+    (pattern(r"\$\{[^{}'\"]*@P\}"), "text that is expanded again"),
+    (pattern(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
+    (pattern(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
+    (pattern(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
+    (pattern(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"), "a block as a coprocess"),
 )
 
 
-@frozen
-class Script:
+class Script(NamedTuple):
     """Parsed text: the tree's root, its bytes, and why it is doubtful ("" if it is not)."""
 
     root: "Node | None"
@@ -91,7 +85,9 @@ def parse(text: str) -> Script:
         doubt = doubt or "the text does not parse as shell"
     elif text.count("`") > 2 and _pairs_backticks_wrongly(root, source):
         return _with_dollars(text, doubt)
-    elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
+    elif "\n\\" in text and any(
+        node.type == "word" and source[node.start_byte : node.start_byte + 1] == b"\n" for node in _nodes(root)
+    ):
         doubt = doubt or "a line begins with a backslash"
     return Script(root, source, doubt or _read_in_two_ways(root, source))
 
@@ -139,10 +135,6 @@ def substitutions(root: "Node", source: bytes) -> "list[Node]":
     return [node for node in _nodes(root) if node.type in ("command_substitution", "process_substitution")]
 
 
-def _words(root: "Node") -> Iterator["Node"]:
-    return (node for node in _nodes(root) if node.type == "word")
-
-
 def _with_dollars(text: str, doubt: str) -> Script:
     """Parse again with `$(...)` for backticks: the parser joins two pairs in a command."""
     parts, quoted, opened = TOKEN.findall(text), False, False
@@ -152,9 +144,10 @@ def _with_dollars(text: str, doubt: str) -> Script:
         elif part == "`":
             parts[index], opened = ")" if opened else "$(", not opened
         elif quoted and part[0] in "'$" and len(part) > 1:
-            return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
-    root = _root("".join(parts).encode("utf-8", "surrogatepass"))
+            source = text.encode("utf-8", "surrogatepass")
+            return Script(_root(source), source, UNCLEAR)
     source = "".join(parts).encode("utf-8", "surrogatepass")
+    root = _root(source)
     if opened or "<<" in text or root.has_error or _pairs_backticks_wrongly(root, source):
         doubt = doubt or UNCLEAR
     return Script(root, source, doubt or _read_in_two_ways(root, source))
@@ -202,7 +195,7 @@ def _plainly(text: str) -> str:
 def _doubt(text: str) -> str:
     if CONTROL.search(text):
         return "the text holds control or invisible characters"
-    if any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else False:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         return "the text holds characters that are not text"
     if "\\`" in text and OPEN_BACKTICK.search(text):
         return UNCLEAR
@@ -211,16 +204,12 @@ def _doubt(text: str) -> str:
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")
 
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-
-OPENING = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+OPENING = pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
 PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
-ESCAPED = byte_pattern(rb"\\[ \t]")
+ESCAPED = pattern(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
-DOLLAR = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
-IN_DOCUMENT = byte_pattern(rb"(?<!\\)(?:\\\\)*\$\(")
+DOLLAR = pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+IN_DOCUMENT = pattern(rb"(?<!\\)(?:\\\\)*\$\(")
 """The node types in which backticks are read from the text, not from the tree."""
 
 
@@ -230,13 +219,8 @@ def overlooked(root: "Node", source: bytes) -> list[str]:
         return ["the parser leaves something out"]
     if not OPENING.search(source):
         return []
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node.child_count:
-            pending.extend(node.children)
-        elif node.is_named and _hides(node, source):
-            return ["a substitution stands where the parser sees none"]
+    if any(node.is_named and not node.child_count and _hides(node, source) for node in _nodes(root)):
+        return ["a substitution stands where the parser sees none"]
     return []
 
 
@@ -253,11 +237,11 @@ def _are_covered(root: "Node", source: bytes) -> bool:
     return not places
 
 
-def _is_quoted(body: "Node", source: bytes) -> bool:
+def is_quoted(node: "Node", source: bytes) -> bool:
     """Return whether the end word of a here-document is quoted, so that its body is not expanded."""
-    while body.type != "heredoc_redirect" and body.parent is not None:
-        body = body.parent
-    starts = [child for child in body.named_children if child.type == "heredoc_start"]
+    while node.type != "heredoc_redirect" and node.parent is not None:
+        node = node.parent
+    starts = [child for child in node.named_children if child.type == "heredoc_start"]
     return any(re.search(rb"['\"\\]", source[start.start_byte : start.end_byte]) for start in starts)
 
 
@@ -266,5 +250,5 @@ def _hides(node: "Node", source: bytes) -> bool:
     if node.type == "string_content":
         return DOLLAR.search(text) is not None
     if node.type in ("heredoc_body", "heredoc_content"):
-        return IN_DOCUMENT.search(text) is not None and not _is_quoted(node, source)
+        return IN_DOCUMENT.search(text) is not None and not is_quoted(node, source)
     return node.type not in PLAIN and OPENING.search(text) is not None

@@ -129,11 +129,7 @@ class Walk:
         outer = self.outer
         whole = (text, 0, len(text)) if outer is None else (outer.text, outer.start, outer.end)
         self.evidence = Evidence(*whole, tuple(argv))
-        self.budget.commands += 1
-        if self.budget.commands > MAX_COMMANDS:
-            self.doubt("too many commands")
-            return ANYTHING
-        flow = self.invoke(argv, stdin)
+        flow = self._counted(argv, stdin)
         self.scope.stay()
         self._uncalled()
         return flow
@@ -146,26 +142,27 @@ class Walk:
             return ANYTHING
         if UNKNOWN in text:
             effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
-            self.examiner.report(Finding(effect, "", "run text that is not known in advance", "", self.evidence))
+            self.report(effect, "run text that is not known in advance", "")
         self.budget.depth += 1
-        scope = self.scope if arguments is None else self.scope.with_arguments(arguments)
+        scope = self.scope
+        if arguments is not None:
+            scope = scope.copy()
+            scope.positional = arguments
         inner = Walk(self.examiner, scope, self.visitors, self.budget, self.evidence)
         inner.active = self.active
         flow = inner.run(text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin)
         self.budget.depth -= 1
         return flow
 
+    def report(self, effect: Effect, says: str, program: str = "the command", *, at: "Node | None" = None) -> None:
+        """Report an effect of the script itself, at a node or at the present command."""
+        self.examiner.report(
+            Finding(effect, "", says, program, self.evidence if at is None else self.evidence_of(at, ()))
+        )
+
     def doubt(self, why: str) -> None:
         """Report that this script cannot be read with certainty."""
-        self.examiner.report(
-            Finding(
-                Effect.UNREADABLE,
-                "",
-                f"do something that cannot be read with certainty: {why}",
-                "the command",
-                self.evidence,
-            )
-        )
+        self.report(Effect.UNREADABLE, f"do something that cannot be read with certainty: {why}")
 
     def visit(self, node: "Node", stdin: Flow = NOTHING) -> Flow:
         """Walk one node with `stdin` as its input and return its output."""
@@ -223,15 +220,17 @@ class Walk:
 
     def simple(self, node: "Node", argv: list[str], stdin: Flow) -> Flow:
         """Examine the words of a simple command."""
+        if argv:
+            self.evidence = self.evidence_of(node, argv)
+        return self._counted(argv, stdin)
+
+    def _counted(self, argv: list[str], stdin: Flow) -> Flow:
         self.budget.commands += 1
+        if self.budget.commands == MAX_COMMANDS + 1:
+            self.doubt("too many commands")
         if self.budget.commands > MAX_COMMANDS:
-            if self.budget.commands == MAX_COMMANDS + 1:
-                self.doubt("too many commands")
             return ANYTHING
-        if not argv:
-            return NOTHING
-        self.evidence = self.evidence_of(node, argv)
-        return self.invoke(argv, stdin)
+        return self.invoke(argv, stdin) if argv else NOTHING
 
     def invoke(self, argv: list[str], stdin: Flow) -> Flow:
         """Examine words as a command in this scope: a function, an alias, or a program."""
@@ -262,8 +261,7 @@ class Walk:
             self.reads_text = True
             self.texts_read.append(self.text_of(node))
         if flow.origin is Origin.ENDLESS:
-            says = "fill the memory without end"
-            self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))
+            self.report(Effect.FILL, "fill the memory without end", at=node)
         if flow.origin in (Origin.NAMES, Origin.PROCESSES) and flow.names:
             return flow.names[0]
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
@@ -283,8 +281,7 @@ class Walk:
     def evaluate(self, name: str) -> None:
         """Evaluate a name of a variable: the shell runs substitutions in its subscript."""
         if UNKNOWN in name:
-            says = "evaluate a text that is not known in advance"
-            self.examiner.report(Finding(Effect.RUN_UNKNOWN_CODE, "", says, "the command", self.evidence))
+            self.report(Effect.RUN_UNKNOWN_CODE, "evaluate a text that is not known in advance")
         elif "[" in name and SUBSTITUTION.search(name):
             self.nested(': "{}"'.format(name.replace('"', '\\"')))
 

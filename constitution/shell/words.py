@@ -112,9 +112,6 @@ class Expander:
     def _ansi(self, node: "Node") -> list[Piece]:
         return [(unescape_ansi(self.text_of(node)[2:-1]), "quoted")]
 
-    def _translated(self, node: "Node") -> list[Piece]:
-        return [piece for child in node.named_children for piece in self._pieces(child)]
-
     def _string(self, node: "Node") -> list[Piece]:
         """Read a double-quoted string; some of its blanks are missing in the tree, so gaps are read from the source."""
         start, parts = node.start_byte + 1, list[str]()
@@ -151,7 +148,8 @@ class Expander:
         word, second = (*words, "", "")[:2]
         value = self._value(name)
         if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
-            return [(self._either_of(self.text_of(node), word), "split")]
+            self.scope.variables.setdefault(self.text_of(node), (UNKNOWN, word))  # it may be unset
+            return [(self._value(self.text_of(node)), "split")]
         if operator == ":=" and not value:
             self.scope.assign(name, (word,))
         changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
@@ -166,11 +164,6 @@ class Expander:
 
     def _argument(self, node: "Node") -> str:
         return self.text_of(node) if node.type == "regex" else "".join(text for text, _ in self._pieces(node))
-
-    def _either_of(self, name: str, default: str) -> str:
-        """Return one of the values of a variable that may be unset, so that its default is possible."""
-        self.scope.variables.setdefault(name, (UNKNOWN, default))
-        return self._value(name)
 
     def _value(self, name: str) -> str:
         if name in self.choice:
@@ -187,15 +180,6 @@ class Expander:
             return list(self.scope.positional) if self.scope.positional is not None else None
         match = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", text)
         return list(self.scope.arrays[match[1]]) if match and match[1] in self.scope.arrays else None
-
-    def _substitution(self, node: "Node") -> list[Piece]:
-        return [(self.substitute(node), "split")]
-
-    def _process(self, node: "Node") -> list[Piece]:
-        return [(self.substitute_file(node), "quoted")]
-
-    def _brace(self, node: "Node") -> list[Piece]:
-        return [(self.text_of(node), "bare")]
 
     def _opaque(self, node: "Node") -> list[Piece]:
         """Return `UNKNOWN` for a node that is not modelled, but run the substitutions in it."""
@@ -227,12 +211,12 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
     "string": Expander._string,
     "raw_string": Expander._raw,
     "ansi_c_string": Expander._ansi,
-    "translated_string": Expander._translated,
+    "translated_string": lambda self, node: [piece for child in node.named_children for piece in self._pieces(child)],
     "simple_expansion": Expander._variable,
     "expansion": Expander._parameter,
-    "command_substitution": Expander._substitution,
-    "process_substitution": Expander._process,
-    "brace_expression": Expander._brace,
+    "command_substitution": lambda self, node: [(self.substitute(node), "split")],
+    "process_substitution": lambda self, node: [(self.substitute_file(node), "quoted")],
+    "brace_expression": lambda self, node: [(self.text_of(node), "bare")],
 }
 
 
@@ -281,21 +265,20 @@ def _tilde(pieces: list[Piece], scope: Scope) -> list[Piece]:
 
 def _braces(pieces: list[Piece]) -> list[list[Piece]]:
     """Expand `{a,b}` and `{1..3}` over pieces; beyond a few levels or words the result is unknown."""
-    marked = "".join(MARKS[kind].format(_hidden(text) if kind != "bare" else text) for text, kind in pieces)
+    marked = "".join(MARKS[kind].format(text.translate(HIDDEN) if kind != "bare" else text) for text, kind in pieces)
     words = [marked]
     for _ in range(8 if marked.count("{") < 32 else 0):
         grown = [variant for word in words for variant in _one_brace(word)]
         if grown == words:
-            return [_unmarked(word) for word in words]
+            parts = (enumerate(re.split("[\ue006\ue007]", word)) for word in words)
+            return [
+                [(part.translate(SHOWN), "split" if index % 2 else "bare") for index, part in word if part]
+                for word in parts
+            ]
         words = grown[: MAX_WORDS + 1]
         if len(words) > MAX_WORDS:
             break
     return [[(UNKNOWN, "split")]]
-
-
-def _unmarked(word: str) -> list[Piece]:
-    parts = re.split("[\ue006\ue007]", word)
-    return [(_shown(part), "split" if index % 2 else "bare") for index, part in enumerate(parts) if part]
 
 
 def _one_brace(word: str) -> list[str]:
@@ -328,25 +311,19 @@ def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
 
 
 def _range(inner: str) -> list[str]:
-    if numbers := re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", inner):
-        low, high = sorted((int(numbers[1]), int(numbers[2])))
-        return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
-    if letters := re.fullmatch(r"(\w)\.\.(\w)", inner):
-        low, high = sorted((ord(letters[1]), ord(letters[2])))
+    match = re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})|(\w)\.\.(\w)", inner)
+    if match is None:
+        return []
+    if match[3]:
+        low, high = sorted((ord(match[3]), ord(match[4])))
         return [chr(number) for number in range(low, high + 1)]
-    return []
+    low, high = sorted((int(match[1]), int(match[2])))
+    return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
 
 
-def _hidden(text: str) -> str:
-    """Escape the characters of quoted text that would be part of brace expressions."""
-    return text.translate(
-        {ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004", ord("$"): "\ue005"}
-    )
-
-
-def _shown(text: str) -> str:
-    return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: ".", 0xE005: "$"})
-
+HIDDEN = str.maketrans("{},.$", "\ue001\ue002\ue003\ue004\ue005")
+SHOWN = str.maketrans("\ue001\ue002\ue003\ue004\ue005", "{},.$")
+"""Characters that would be part of brace expressions, and those that stand for them within quoted text."""
 
 NAMED = {"n": "\n", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}
 ANSI = pattern(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
@@ -400,16 +377,12 @@ def applied(operator: str, value: str, word: str, second: str) -> str | None:
         return None
 
 
-def _cut_end(value: str, word: str, *, longest: bool) -> str:
-    starts = range(len(value) + 1) if longest else range(len(value), -1, -1)
-    pattern = _pattern(word)
-    return next((value[:start] for start in starts if pattern.fullmatch(value, start)), value)
-
-
-def _cut_start(value: str, word: str, *, longest: bool) -> str:
-    ends = range(len(value), -1, -1) if longest else range(len(value) + 1)
-    pattern = _pattern(word)
-    return next((value[end:] for end in ends if pattern.fullmatch(value, 0, end)), value)
+def _cut(value: str, word: str, *, end: bool, longest: bool) -> str:
+    pattern, places = _pattern(word), range(len(value) + 1)
+    for at in places if end is longest else reversed(places):
+        if pattern.fullmatch(value[at:] if end else value[:at]):
+            return value[:at] if end else value[at:]
+    return value
 
 
 def _slice(value: str, start: str, length: str) -> str:
@@ -430,10 +403,10 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "%": lambda value, word, _: _cut_end(value, word, longest=False),
-    "%%": lambda value, word, _: _cut_end(value, word, longest=True),
-    "#": lambda value, word, _: _cut_start(value, word, longest=False),
-    "##": lambda value, word, _: _cut_start(value, word, longest=True),
+    "%": lambda value, word, _: _cut(value, word, end=True, longest=False),
+    "%%": lambda value, word, _: _cut(value, word, end=True, longest=True),
+    "#": lambda value, word, _: _cut(value, word, end=False, longest=False),
+    "##": lambda value, word, _: _cut(value, word, end=False, longest=True),
     "/": lambda value, word, second: _replaced(value, word, second, count=1),
     "//": lambda value, word, second: _replaced(value, word, second, count=0),
     ":": _slice,

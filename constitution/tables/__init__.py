@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, cast
+from typing import Any, AnyStr, NamedTuple, cast
 
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
@@ -20,13 +20,12 @@ PROGRAM_FILES = (
 """The files of program blocks; a program's blocks apply in this order."""
 
 HEADER = re.compile(
-    r"^\[\[(program|wrapper|kind)\]\]\nnames = (?:\"\"\"\n(.*?)\n\"\"\"|\"(.*?)\")\n(?:is = \"(?!\"\")(.*?)\"$)?",
+    r"\n\[\[(program|wrapper|kind)\]\]\nnames = \"(?:\"\"\n(.*?)\n\"\"|([^\"]*))\"\n(?:is = \"([^\"]+)\"$)?",
     re.M | re.S,
 )
 
-FORM = re.compile(r"^form = \"(.*)\"$", re.M)
-
 Block = dict[str, Any]
+NONE = frozenset[str]()
 
 
 @cache
@@ -49,30 +48,37 @@ def _text(name: str) -> str:
         return file.read()
 
 
+class Index(NamedTuple):
+    """The texts of blocks by kind and name, the kinds of each program, and its form."""
+
+    texts: dict[str, dict[str, tuple[str, ...]]]
+    kinds: dict[str, frozenset[str]]
+    forms: dict[str, str]
+
+
 @cache
-def _index() -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[str, frozenset[str]], dict[str, str]]:
-    """Return the texts of blocks by kind and name, the kinds of each program, and its forms."""
-    texts: dict[str, dict[str, tuple[str, ...]]] = {"program": {}, "wrapper": {}, "kind": {}}
-    kinds: dict[str, frozenset[str]] = {}
-    forms: dict[str, str] = {}
+def _index() -> Index:
+    index = Index({"program": {}, "wrapper": {}, "kind": {}}, {}, {})
     for text in map(_text, PROGRAM_FILES):
-        found = list(HEADER.finditer(text))
-        for match, behind in zip(found, [*found[1:], None], strict=True):
-            block = text[match.start() : behind.start() if behind else len(text)]
+        found = list(HEADER.finditer(f"\n{text}"))
+        for match, end in zip(found, [*(behind.start() for behind in found[1:]), len(text)], strict=True):
             kind, many, one, said = match.groups()
-            names = words((many or one).replace("\n", "|"), separator="|")
+            block = (text[match.start() : end],)
+            names = (many or one).replace("\n", "").split("|")
+            texts = index.texts[kind]
             for name in names:
-                texts[kind][name] = (*texts[kind].get(name, ()), block)
+                texts[name] = texts[name] + block if name in texts else block
             if kind == "kind":
-                of_it, form = frozenset((said or "").split()), FORM.search(block)
-                kinds.update((name, of_it | kinds[name] if name in kinds else of_it) for name in names)
-                forms.update((name, form[1]) for name in names if form)
-    return texts, kinds, forms
+                _add_kinds(index, names, frozenset(said.split()) if said else NONE, block[0])
+    return index
 
 
-def words(text: str, *, separator: str | None = None) -> list[str]:
-    """Return the words of a text, or its parts between separators, without empty ones."""
-    return [part for part in text.split(separator) if part]
+def _add_kinds(index: Index, names: list[str], kinds: frozenset[str], block: str) -> None:
+    for name in names:
+        index.kinds[name] = index.kinds[name] | kinds if name in index.kinds else kinds
+    _, form, rest = block.partition('\nform = "')
+    if form:
+        index.forms.update(dict.fromkeys(names, rest.partition('"')[0]))
 
 
 class _Pattern:
@@ -90,14 +96,9 @@ def _compiled(text: Any, flags: int) -> Any:
     return re.compile(text, flags)
 
 
-def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a regular expression that is compiled on first use."""
-    return cast("re.Pattern[str]", _Pattern(text, flags))
-
-
-def byte_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    """Return a regular expression for bytes that is compiled on first use."""
-    return cast("re.Pattern[bytes]", _Pattern(text, flags))
+    return cast("re.Pattern[AnyStr]", _Pattern(text, flags))
 
 
 def one_line(text: str) -> str:
@@ -106,31 +107,36 @@ def one_line(text: str) -> str:
 
 
 @cache
+def expression(name: str, section: str, key: str) -> re.Pattern[str]:
+    """Return a pattern in a section of a table file."""
+    return re.compile(one_line(table(name)[section][key]))
+
+
 def sign(name: str) -> re.Pattern[str]:
     """Return a pattern of `signs.toml`."""
-    return re.compile(one_line(table("signs")["patterns"][name]))
+    return expression("signs", "patterns", name)
 
 
 @cache
-def word_list(name: str) -> frozenset[str]:
-    """Return a list of words of `signs.toml`."""
-    return frozenset(table("signs")["lists"][name].split())
+def words_in(name: str, section: str, key: str) -> frozenset[str]:
+    """Return a list of words in a section of a table file."""
+    return frozenset(table(name)[section][key].split())
 
 
 def table_names(kind: str) -> frozenset[str]:
     """Return every name that has a block of a kind: "program", "wrapper" or "kind"."""
-    return frozenset(_index()[0][kind])
+    return frozenset(_index().texts[kind])
 
 
 def blocks_of(kind: str, name: str) -> Iterator[Block]:
     """Yield the blocks of a kind for a name, parsed; equal texts give the same block."""
-    for text in _index()[0][kind].get(name, ()):
+    for text in _index().texts[kind].get(name, ()):
         yield _parsed(text)
 
 
 def said_of(name: str, key: str) -> list[str]:
     """Return what the blocks of the kinds of a program say under a key; blocks without it are not parsed."""
-    return [_parsed(text)[key] for text in _index()[0]["kind"].get(name, ()) if f"\n{key} = " in text]
+    return [_parsed(text)[key] for text in _index().texts["kind"].get(name, ()) if f"\n{key} = " in text]
 
 
 @cache
@@ -147,18 +153,15 @@ def is_a(name: str, kind: str) -> bool:
 
 def kinds_of(name: str) -> frozenset[str]:
     """Return the kinds of a program; none for an unknown one."""
-    return _index()[1].get(name, NONE)
-
-
-NONE = frozenset[str]()
+    return _index().kinds.get(name, NONE)
 
 
 def forms() -> dict[str, str]:
     """Return the analyses of programs that rows cannot describe, by program: "search.find"."""
-    return _index()[2]
+    return _index().forms
 
 
 @cache
 def names_of_kind(kind: str) -> frozenset[str]:
     """Return the programs of a kind."""
-    return frozenset(name for name, kinds in _index()[1].items() if kind in kinds)
+    return frozenset(name for name, kinds in _index().kinds.items() if kind in kinds)

@@ -29,16 +29,25 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from typing import NamedTuple
-
-from attrs import field, frozen
+from typing import Any, NamedTuple, TypeVar
 
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, pattern, said_of, table, table_names
+from constitution.tables import (
+    Block,
+    blocks_of,
+    names_of_kind,
+    one_line,
+    pattern,
+    said_of,
+    table,
+    table_names,
+    words_in,
+)
 
 # Command lines: options and operands
 
 NONE = frozenset[str]()
+R = TypeVar("R")
 
 
 class Line(NamedTuple):
@@ -125,59 +134,28 @@ def _in_lines(options: frozenset[str]) -> str:
     return "\n" + "\n".join(options)
 
 
-# Rows
+# Rows: tuples, for speed, since attrs would take 5 ms to make these classes
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.replace("\n", "").split("|"))
-
-
-def _effect(name: str) -> Effect:
-    return Effect[name.upper()]
-
-
-def _effect_or_none(name: str | None) -> Effect | None:
-    return None if name is None else _effect(name)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern compiled on first use: a command needs few of the rows."""
-    return re.compile(text)
-
-
-def _tuple(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(words)
-
-
-@frozen
-class Does:
+class Does(NamedTuple):
     """One effect of a program, if one of `given`, none of `unless` and an operand matching `words` are there."""
 
-    effect: Effect = field(converter=_effect)
-    to: str = field(default="", converter=one_line)
-    given: frozenset[str] = field(default="", converter=_set)
-    unless: frozenset[str] = field(default="", converter=_set)
-    besides: frozenset[str] = field(default="", converter=_set)  # and one of these options
-    words: str = field(default="", converter=one_line)  # a pattern
-    also: str = field(default="", converter=one_line)  # a pattern for another operand
-    lacks: str = field(default="", converter=one_line)  # a pattern for no operand
-    first: str = field(default="", converter=one_line)  # a pattern for the first operand
-    values: str = field(default="", converter=one_line)  # a pattern for the value of one of the given options
+    effect: Effect
+    to: str = ""
+    given: frozenset[str] = NONE
+    unless: frozenset[str] = NONE
+    besides: frozenset[str] = NONE  # and one of these options
+    words: str = ""  # a pattern
+    also: str = ""  # a pattern for another operand
+    lacks: str = ""  # a pattern for no operand
+    first: str = ""  # a pattern for the first operand
+    values: str = ""  # a pattern for the value of one of the given options
     says: str = ""
-    flags: str = field(default="", converter=one_line)  # a pattern for the name of an option
+    flags: str = ""  # a pattern for the name of an option
     bare: bool = False  # only without operands
-    texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that have this effect
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # similar commands without it
+    texts: str = ""  # a pattern for an operand, or for the value of any option
+    match: tuple[str, ...] = ()  # commands that have this effect
+    not_match: tuple[str, ...] = ()  # similar commands without it
 
     def applies(self, line: Line) -> bool:
         """Return whether a command line has this effect."""
@@ -191,74 +169,138 @@ class Does:
             return False
         if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
-        if self.texts and not _anywhere(_pattern(self.texts), line):
+        if self.texts and not any(
+            map(_pattern(self.texts).search, [*line.operands, *(value for _, value in line.values)])
+        ):
             return False
         if self.words and not any(map(_pattern(self.words).search, line.operands)):
             return False
         if self.lacks and any(map(_pattern(self.lacks).search, line.operands)):
             return False
-        if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
+        if self.first and not any(map(_pattern(self.first).search, line.operands[:1])):
             return False
         return not self.also or any(map(_pattern(self.also).search, line.operands))
 
 
-def _anywhere(pattern: re.Pattern[str], line: Line) -> bool:
-    return any(map(pattern.search, line.operands)) or any(pattern.search(value) for _, value in line.values)
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern compiled on first use: a command needs few of the rows."""
+    return re.compile(text)
 
 
-def _all(rows: "list[dict[str, object]] | tuple[Does, ...]") -> tuple[Does, ...]:
-    return tuple(row if isinstance(row, Does) else Does(**row) for row in rows)  # type: ignore[arg-type]
+class Program(NamedTuple):
+    """A row: names (with subcommands, as in "git push"), options that take a value, effects.
 
+    `match`: commands that are gated because of this row; `not_match`: commands that resemble them and are allowed.
+    """
 
-@frozen
-class Program:
-    """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
-
-    names: tuple[str, ...] = field(converter=_names)
-    does: tuple[Does, ...] = field(default=(), converter=_all)
-    takes: frozenset[str] = field(default="", converter=_set)
+    names: tuple[str, ...]
+    does: tuple[Does, ...] = ()
+    takes: frozenset[str] = NONE
     long_style: bool = False
-    unless: frozenset[str] = field(default="", converter=_set)  # with one of these it is read-only
-    runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
+    unless: frozenset[str] = NONE  # with one of these it is read-only
+    runs: tuple[str, ...] = ()  # options whose value is a shell script
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+class Wrapper(NamedTuple):
+    """A row of a program that runs another one. `match` and `not_match` as in `Program`."""
+
+    names: tuple[str, ...]  # with subcommands, as in "docker exec"
+    takes: frozenset[str] = NONE  # options with a value
+    skip: int = 0  # operands before the command
+    script: tuple[str, ...] = ()  # options whose value is shell text
+    joins: bool = False  # the operands are joined to shell text
+    assignments: bool = False  # assignments may stand before the command
+    looks: frozenset[str] = NONE  # read-only options
+    only: frozenset[str] = NONE  # it runs a command only after one of these words
+    by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
+    instead: bool = False  # a script takes the place of a command
+    moves: frozenset[str] = NONE  # options with the folder of the command
+    dashes: bool = False  # the command begins after `--`, if there is one
+    loose: bool = False  # it has many options: the command begins at the first word that names a program
+    scripts: bool = False  # every operand is shell text
+    typed: bool = False  # a bare shell in it is interactive
+    inside: bool = False  # the command runs in a throw-away container, with its own paths
+    effect: Effect | None = None
+    says: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+class Holds(Enum):
+    """The meaning of the value of a variable, beside text."""
+
+    COMMAND = auto()
+    ARGUMENTS = auto()  # options of a program
+    LOADED = auto()  # a file that every program loads
+    FOLDERS = auto()  # search paths of programs, or of parts of them
+    OPTIONS = auto()  # options, some of which name files that are loaded
+    TEXT = auto()
+
+
+class Variable(NamedTuple):
+    """A row: the meaning of the value of variables, and the effect of a value that matches the pattern."""
+
+    names: tuple[str, ...]
+    holds: Holds
+    effect: Effect | None = None
+    values: str = ""  # a pattern
+    of: str = ""  # the program whose options they are
+    says: str = ""
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+def _row(kind: type[R], block: Block) -> R:
+    return kind(**{column: READ[column](value) if column in READ else value for column, value in block.items()})
+
+
+READ: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(
+        ("takes", "given", "unless", "besides", "looks", "only", "moves"), lambda text: frozenset(text.split())
+    ),
+    **dict.fromkeys(("runs", "script"), lambda text: tuple(text.split())),
+    **dict.fromkeys(("to", "words", "also", "lacks", "first", "values", "flags", "texts"), one_line),
+    **dict.fromkeys(("match", "not_match"), tuple),
+    "names": lambda text: tuple(one_line(text).split("|")),
+    "does": lambda blocks: tuple(_row(Does, block) for block in blocks),
+    "effect": lambda name: Effect[name.upper()],
+    "holds": lambda name: Holds[name.upper()],
+}
+"""The columns whose text in the tables stands for something else."""
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
     """Return the words of a command line that `to` selects."""
-    operands = line.operands
     if to in CHOICES:
-        first, last = CHOICES[to]
-        return operands[first:last]
-    if to == "unknown":
-        return (UNKNOWN,)
-    if to == "stems":
-        return tuple(word.rpartition(".")[0] for word in operands)
-    if to == "address":
-        return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
-    if to == "last":
-        return operands[-1:] if len(operands) > 1 else ()
+        return CHOICES[to](line.operands)
     if to.endswith("="):
-        return tuple(word[len(to) :] for word in operands if word.startswith(to))
-    if to == "settings":
-        return tuple(word.partition("=")[2] for word in operands if "=" in word)
-    values = [value for name, value in line.values if name in _options(to)] if line.values else []
+        return tuple(word[len(to) :] for word in line.operands if word.startswith(to))
+    values = [value for name, value in line.values if name in options_in(to)] if line.values else []
     if to[:1] == ":":
         return tuple(value.partition(":")[0] for value in values)
     return tuple(value.rpartition("@")[2] for value in values if "@" in value) if to[:1] == "@" else tuple(values)
 
 
 @cache
-def _options(to: str) -> frozenset[str]:
-    return frozenset(to.split())
+def options_in(text: str) -> frozenset[str]:
+    """Return the options in a text."""
+    return frozenset(text.split())
 
 
 METHOD = pattern("[A-Z]+")
-CHOICES: dict[str, tuple[int | None, int | None]] = {
-    "operands": (None, None),
-    "first": (None, 1),
-    "but_last": (None, -1),
-    "rest": (1, None),
+CHOICES: dict[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
+    "operands": lambda operands: operands,
+    "first": lambda operands: operands[:1],
+    "but_last": lambda operands: operands[:-1],
+    "last": lambda operands: operands[1:][-1:],
+    "rest": lambda operands: operands[1:],
+    "unknown": lambda _: (UNKNOWN,),
+    "stems": lambda operands: tuple(word.rpartition(".")[0] for word in operands),
+    "address": lambda operands: tuple(word for word in operands if not METHOD.fullmatch(word))[:1],
+    "settings": lambda operands: tuple(word.partition("=")[2] for word in operands if "=" in word),
 }
 
 
@@ -269,29 +311,47 @@ VERSIONED = pattern(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
 @cache
 def _rows(name: str) -> tuple[Program, ...]:
-    return tuple(Program(**block) for block in blocks_of("program", name))
+    return tuple(_row(Program, block) for block in blocks_of("program", name))
+
+
+def _with_beginnings(names: Iterable[str]) -> set[str]:
+    """Return names of several words with their beginnings: "git stash drop", "git stash" and "git"."""
+    found, shorter = set[str](), {name for name in names if " " in name}
+    while shorter:
+        found |= shorter
+        shorter = {name.rpartition(" ")[0] for name in shorter if " " in name} - found
+    return found
+
+
+class Names(NamedTuple):
+    """Names in the tables, by what they are."""
+
+    known: frozenset[str]  # programs, without subcommands
+    heads: frozenset[str]  # what has rows for subcommands: "git", "git stash"
+    subcommands: frozenset[str]  # with the words before them
+    wrapping: frozenset[str]  # programs that run another one after one of their subcommands
 
 
 @cache
-def _heads() -> frozenset[str]:
-    """Return the names that have rows for subcommands: "git", "git stash"."""
-    return frozenset(name[: match.start()] for name in table_names("program") for match in re.finditer(" ", name))
-
-
-@cache
-def _subcommands() -> frozenset[str]:
-    names = (name.split() for kind in ("program", "wrapper") for name in table_names(kind) if " " in name)
-    return frozenset(" ".join(words[:end]) for words in names for end in range(2, len(words) + 1))
+def _names() -> Names:
+    programs, wrappers = table_names("program"), table_names("wrapper")
+    known = frozenset(name.partition(" ")[0] for name in programs) | names_of_kind("harmless")
+    return Names(
+        known - names_of_kind("little_known"),
+        frozenset(name.rpartition(" ")[0] for name in _with_beginnings(programs) if " " in name),
+        frozenset(name for name in _with_beginnings(programs | wrappers) if " " in name),
+        frozenset(name.partition(" ")[0] for name in wrappers if " " in name),
+    )
 
 
 def is_subcommand(name: str) -> bool:
     """Return whether a table has a program with these subcommands, or with further ones: "git push"."""
-    return name in _subcommands()
+    return name in _names().subcommands
 
 
 def has_subcommands(name: str) -> bool:
     """Return whether a program, or a subcommand, has rows for subcommands of its own."""
-    return name in _heads()
+    return name in _names().heads
 
 
 @cache
@@ -304,7 +364,7 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
     """Yield each row for a command, with the words of its options and operands."""
     for row in _rows(name):
         yield row, words
-    if name in _heads():
+    if name in _names().heads:
         for longer, rest in subcommands(name, words):
             for row in _rows(longer):
                 yield row, rest
@@ -331,19 +391,13 @@ def behind_options(words: list[str], takes: frozenset[str]) -> list[str]:
     return list(read_line(words, takes, to_operand=True).operands)
 
 
-@cache
-def _known_names() -> frozenset[str]:
-    named = frozenset(name.split()[0] for name in table_names("program")) | names_of_kind("harmless")
-    return named - names_of_kind("little_known")
-
-
 def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
     """Return the name of a program word in the tables: without folder and version (`/usr/bin/python3.11`)."""
     name = word.rpartition("/")[2] or word
-    if name in _known_names() or name in also:
+    if name in _names().known or name in also:
         return name
     plain = VERSIONED.sub("", name)
-    if plain in _known_names() or plain in also:
+    if plain in _names().known or plain in also:
         return plain
     stem = name.partition(".")[0]
     return stem if stem in ("mkfs", "newfs", "fsck") else name
@@ -351,7 +405,7 @@ def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
 
 def is_known(name: str) -> bool:
     """Return whether a table knows the program."""
-    return name in _known_names()
+    return name in _names().known
 
 
 @cache
@@ -360,43 +414,12 @@ def code_options(name: str, key: str = "code") -> frozenset[str]:
     return frozenset(" ".join(said_of(name, key)).split())
 
 
-def all_programs() -> tuple[Program, ...]:
-    """Return every row, in the order of the tables."""
-    return tuple(dict.fromkeys(row for name in sorted(table_names("program")) for row in _rows(name)))
-
-
 # Programs that run another one
-
-
-@frozen
-class Wrapper:
-    """A row. `match`: examples whose inner command is gated; `not_match`: examples that are allowed."""
-
-    names: tuple[str, ...] = field(converter=_names)  # with subcommands, as in "docker exec"
-    takes: frozenset[str] = field(default="", converter=_set)  # options with a value
-    skip: int = 0  # operands before the command
-    script: tuple[str, ...] = field(default="", converter=_words)  # options whose value is shell text
-    joins: bool = False  # the operands are joined to shell text
-    assignments: bool = False  # assignments may stand before the command
-    looks: frozenset[str] = field(default="", converter=_set)  # read-only options
-    only: frozenset[str] = field(default="", converter=_set)  # it runs a command only after one of these words
-    by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
-    instead: bool = False  # a script takes the place of a command
-    moves: frozenset[str] = field(default="", converter=_set)  # options with the folder of the command
-    dashes: bool = False  # the command begins after `--`, if there is one
-    loose: bool = False  # it has many options: the command begins at the first word that names a program
-    scripts: bool = False  # every operand is shell text
-    typed: bool = False  # a bare shell in it is interactive
-    inside: bool = False  # the command runs in a throw-away container, with its own paths
-    effect: Effect | None = field(default=None, converter=_effect_or_none)
-    says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=_tuple)
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)
 
 
 @cache
 def _wrappers(name: str) -> tuple[Wrapper, ...]:
-    return tuple(Wrapper(**block) for block in blocks_of("wrapper", name))
+    return tuple(_row(Wrapper, block) for block in blocks_of("wrapper", name))
 
 
 def wrapper_of(name: str) -> Wrapper | None:
@@ -404,21 +427,9 @@ def wrapper_of(name: str) -> Wrapper | None:
     return next(iter(_wrappers(name)), None)
 
 
-@cache
 def wraps_behind_subcommands(name: str) -> bool:
     """Return whether a program runs another one only after one of its subcommands."""
-    return name in _wrapping_heads()
-
-
-@cache
-def _wrapping_heads() -> frozenset[str]:
-    return frozenset(name.split()[0] for name in table_names("wrapper") if " " in name)
-
-
-def all_wrappers() -> tuple[Wrapper, ...]:
-    """Return every row of a wrapper."""
-    rows = (wrapper_of(name) for name in sorted(table_names("wrapper")))
-    return tuple(dict.fromkeys(row for row in rows if row is not None))
+    return name in _names().wrapping
 
 
 @cache
@@ -476,39 +487,10 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
 # Variables
 
 
-class Holds(Enum):
-    """The meaning of a value, beside text."""
-
-    COMMAND = auto()
-    ARGUMENTS = auto()  # options of a program
-    LOADED = auto()  # a file that every program loads
-    FOLDERS = auto()  # search paths of programs, or of parts of them
-    OPTIONS = auto()  # options, some of which name files that are loaded
-    TEXT = auto()
-
-
-def _holds(name: str) -> Holds:
-    return Holds[name.upper()]
-
-
-@frozen
-class Variable:
-    """A row: names, the meaning of the value, and the effect of a value that matches the pattern."""
-
-    names: tuple[str, ...] = field(converter=_words)
-    holds: Holds = field(converter=_holds)
-    effect: Effect | None = field(default=None, converter=_effect_or_none)
-    values: str = field(default="", converter=one_line)  # a pattern
-    of: str = ""  # the program whose options they are
-    says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
-
-
 @cache
 def all_variables() -> tuple[Variable, ...]:
     """Return every row."""
-    return tuple(Variable(**row) for row in table("variables")["variable"])
+    return tuple(_row(Variable, block) for block in table("variables")["variable"])
 
 
 @cache
@@ -525,21 +507,16 @@ def variable_of(name: str) -> Variable | None:
 
 
 @cache
-def _listed(key: str) -> tuple[str, ...]:
-    return tuple(table("variables")["changes_commands"][key].split())
-
-
-@cache
 def _changing() -> frozenset[str]:
-    named = (name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
-    return frozenset([*named, *_listed("prompts"), *_listed("reading"), *_listed("code")])
+    named = frozenset(name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
+    return named.union(*(words_in("variables", "changes_commands", key) for key in ("prompts", "reading", "code")))
 
 
 def is_prompt(name: str) -> bool:
     """Return whether a variable is a prompt, whose substitutions the shell runs (`PS4` when it traces)."""
-    return name in _listed("prompts")
+    return name in words_in("variables", "changes_commands", "prompts")
 
 
 def changes_commands(name: str) -> bool:
     """Return whether a variable changes later commands. The list covers shells and common programs, not all."""
-    return name in _changing() or name.startswith(_listed("beginnings"))
+    return name in _changing() or name.startswith(tuple(words_in("variables", "changes_commands", "beginnings")))

@@ -13,12 +13,16 @@ from pathlib import Path
 import attrs
 
 from constitution import DEFAULT, Action, Effect, Level, deeds_of, judge_command
-from constitution.tables.rows import Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
+from constitution.tables import rows as tables
+from constitution.tables import table_names
+from constitution.tables.rows import Program, Variable, Wrapper, all_variables
 from tests.constitution.corpora import CORPORA, commands
 
 __all__ = [
     "OF_PATHS",
     "Example",
+    "all_programs",
+    "all_wrappers",
     "effects_of",
     "every_example",
     "labelled_rows",
@@ -96,6 +100,16 @@ def _each(command: str) -> Iterator[str]:
         return
     for one in alternatives[1].split("|"):
         yield from _each(command[: alternatives.start()] + one + command[alternatives.end() :])
+
+
+def all_programs() -> tuple[Program, ...]:
+    """Every row of a program, in the order of the names."""
+    return tuple(dict.fromkeys(row for name in sorted(table_names("program")) for row in tables._rows(name)))
+
+
+def all_wrappers() -> tuple[Wrapper, ...]:
+    """Every row of a wrapper."""
+    return tuple(dict.fromkeys(row for name in sorted(table_names("wrapper")) for row in tables._wrappers(name)[:1]))
 
 
 @cache

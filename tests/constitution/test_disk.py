@@ -1,6 +1,7 @@
 """What the caller found on the disk raises a verdict, or answers a doubt; without it a doubt stays one."""
 
 from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, Verdict, judge, mentions
+from tests.constitution.examples import labelled_rows
 from tests.tables import rows
 
 UNSAVED = Disk(
@@ -20,121 +21,22 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
     return judge(action, policy).level
 
 
-@rows(
-    "command",
-    [
-        "rm new.txt",
-        "rm -f ./new.txt",
-        "rm *.txt",
-        "rm -rf src",
-        "rm -r src/",
-        "unlink new.txt",
-        "shred new.txt",
-        "find src -name '*.py' -delete",
-        "find . -name 'new*' -exec rm {} +",
-        "for f in *.txt; do rm $f; done",
-        "cd src && rm changed.py",
-        "(cd src; rm -f changed.py)",
-        "sh -c 'rm new.txt'",
-        "echo x > new.txt",
-        ": > src/changed.py",
-        "cat a >| new.txt",
-        "echo x | tee new.txt",
-        "cp a new.txt",
-        "cp a.py src/changed.py",
-        "mv a new.txt",
-        "install a new.txt",
-        "truncate -s 0 new.txt",
-        "git checkout -- src",
-        "git checkout HEAD~2 -- src/changed.py",
-        "git restore src/changed.py",
-        "git restore src",
-        "rm a.txt new.txt",
-        "test -f new.txt && rm new.txt",
-        "rm new.txt || true",
-        "echo new.txt | xargs rm",
-        "sed -i s/a/b/ new.txt",
-        "sed --in-place=.orig -e s/a/b/ src/changed.py",
-        "perl -pi -e s/a/b/ new.txt",
-        "ruby -i -pe '$_.upcase!' new.txt",
-        "gawk -i inplace '{ print $1 }' new.txt",
-        "dd if=a of=new.txt",
-        "ln -sf a new.txt",
-        "rsync -a a new.txt",
-        "curl -o new.txt localhost/x",
-        "uniq a new.txt",
-        "python3 -m json.tool a new.txt",
-        "gcc -o new.txt a.c",
-        "pandoc a --output=new.txt",
-        "awk '{ print > \"new.txt\" }' a",
-        "sed -n 'w new.txt' a",
-        "time -o new.txt ls",
-        'python3 -c \'open("new.txt", "w")\'',
-        "ed -s new.txt",
-        "vim -es '+%d|wq' new.txt",
-        "find . -name 'new*' -exec mv {} /dev/null ';'",
-        "git restore --staged --worktree src",
-        "patch new.txt < x.diff",
-        "frobtool -o new.txt a",
-        "frobtool --output new.txt a",
-        "pg_dump -f new.txt x",
-        "sqlite3 x.db '.output new.txt' 'select 1'",
-        "vim '+%d' +wq new.txt",
-        "printf 'new.txt\\0' | xargs -0 rm",
-        "tar xf a.tgz",
-        "tar -C src -xzf a.tgz",
-        "tar xf a.tgz new.txt",
-        "tar -xf a.tgz new.txt",
-        "unzip -o a.zip",
-        "unzip -o a.zip new.txt",
-        "7z x -y a.7z new.txt",
-        "patch -p1 < x.diff",
-        "gzip -df new.txt.gz",
-        'python3 -c \'import shutil; shutil.copy("a", "new.txt")\'',
-    ],
-)
-def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
-    assert level(command, UNSAVED) is Level.ask
-    assert level(command, UNSAVED, GATED) is Level.deny
-    assert level(command, UNSAVED, PASSTHROUGH) is Level.allow
+def commands(label: str) -> list[str]:
+    """The commands of `disk.tsv` that carry a label."""
+    return [command for said, command in labelled_rows("disk.tsv") if said == label]
 
 
-@rows(
-    "command",
-    [
-        "rm saved.txt",
-        "rm -rf build",
-        "rm x.log",
-        "rm -f build/out.js",
-        "find . -name '*.log' -delete",
-        "find src -name '*.pyc' -delete",
-        "echo x >> new.txt",
-        "cat new.txt",
-        "mv new.txt renamed.txt",
-        "cp new.txt copy.txt",
-        "cp -n a new.txt",
-        "tee -a new.txt < a",
-        "git restore --staged src/changed.py",
-        "git checkout -b topic",
-        "git checkout main",
-        "git add new.txt",
-        "echo x > saved.txt",
-        "touch new.txt",
-        "black src/changed.py",
-        "curl -o src localhost/x",
-        "protoc --python_out=src x.proto",
-        "vim new.txt",
-        "gcc -o build/out.js a.c",
-        "grep -o new.txt a",
-        "tar xf a.tgz -C build",
-        "tar czf a.tgz src",
-        "unzip -l a.zip",
-        "unzip -n a.zip",
-        "patch --dry-run -p1 < x.diff",
-    ],
-)
-def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> None:
-    assert level(command, UNSAVED) is Level.allow
+def test_the_user_is_asked_about_files_that_git_could_not_restore() -> None:
+    levels = {Level.ask: DEFAULT, Level.deny: GATED, Level.allow: PASSTHROUGH}
+    lost = commands("lost")
+
+    assert len(lost) > 50
+    assert [(at, it) for it in lost for at, policy in levels.items() if level(it, UNSAVED, policy) is not at] == []
+
+
+@rows("expected", [Level.allow, Level.ask])
+def test_files_that_can_be_restored_and_packages_that_the_project_names_are_no_question(expected: Level) -> None:
+    assert [command for command in commands(expected) if level(command, UNSAVED) is not expected] == []
 
 
 @rows("command", ["cat s*", "cat l*", "head -1 ./s*", "cp s* /tmp/"])
@@ -168,23 +70,6 @@ def test_a_file_that_has_another_name_elsewhere_is_not_written_unasked() -> None
 def test_a_repository_within_the_workspace_is_not_used_unasked(command: str) -> None:
     assert level(command, UNSAVED) is Level.ask
     assert level(command, FOUND) is Level.allow
-
-
-@rows(
-    ("command", "expected"),
-    [
-        ("npm install left-pad", Level.allow),
-        ("npm i left-pad@1.2", Level.allow),
-        ("pip install 'Typing_Extensions>=4'", Level.allow),
-        ("npm install left-pad evil", Level.ask),
-        ("npm install evil", Level.ask),
-        ("npx left-pad", Level.allow),
-        ("npx evil", Level.ask),
-        ("npm ci", Level.allow),
-    ],
-)
-def test_a_package_that_the_project_names_is_installed_unasked(command: str, expected: Level) -> None:
-    assert level(command, UNSAVED) is expected
 
 
 @rows(("access", "expected"), [("write", Level.ask), ("delete", Level.ask), ("read", Level.allow)])

@@ -6,7 +6,6 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -16,10 +15,11 @@ import pytest
 from constitution import DEFAULT, Effect, Level, Rule
 from constitution.policy import _rules_for
 from constitution.tables import rows as tables
-from constitution.tables.rows import Does, Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
-from tests.constitution.examples import Example, every_example, of_the_statute
+from constitution.tables.rows import Does, Program, Variable, Wrapper, all_variables
+from tests.constitution.examples import Example, all_programs, all_wrappers, every_example, of_the_statute
 
 R = TypeVar("R")
+T = TypeVar("T", Program, Does, Wrapper)
 Instead = tuple[str, str, R | None]
 """What was done, of which kind it is, and the row that stands there now."""
 
@@ -102,28 +102,21 @@ def _replaced(rows: tuple[R, ...], position: int, new: R | None) -> tuple[R, ...
 # The changes
 
 
-def _changed(row: R, **changes: Any) -> R:
-    """A row with some parts changed; its other parts are given as the tables write them."""
-    parts: dict[str, Any] = {}
-    for part in attrs.fields(type(row)):  # type: ignore[arg-type]
-        value = getattr(row, part.name)
-        if part.name == "names":
-            value = (" " if isinstance(row, Variable) else "|").join(value)
-        elif isinstance(value, frozenset) or part.name in ("runs", "script"):
-            value = " ".join(sorted(value))
-        elif isinstance(value, Enum):
-            value = value.name
-        parts[part.name] = value
-    return type(row)(**{**parts, **changes})
-
-
-def _without(row: R, *fields: str) -> Iterator[tuple[str, str, R]]:
+def _without(row: T, *fields: str) -> Iterator[tuple[str, str, T]]:
     """A row with one of several options less, each in turn."""
     for field in fields:
-        options = sorted(getattr(row, field))
-        for option in options:
-            fewer = " ".join(other for other in options if other != option) or "--no-such-option"
-            yield f"{field} without {option}", f"option of {field}", _changed(row, **{field: fewer})
+        options = getattr(row, field)
+        for option in sorted(options):
+            fewer = type(options)(other for other in options if other != option) or type(options)(["--no-such-option"])
+            yield f"{field} without {option}", f"option of {field}", row._replace(**{field: fewer})
+
+
+def _emptied(row: T, *fields: str) -> Iterator[tuple[str, T]]:
+    """A row without the text, the number or the flag in one of several columns, each in turn."""
+    for field in fields:
+        if value := getattr(row, field):
+            changes: dict[str, Any] = {field: type(value)()}
+            yield field, row._replace(**changes)
 
 
 def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
@@ -131,23 +124,22 @@ def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
         yield "no row", "row", None
     for index, does in enumerate(row.does):
         for what, kind, new in _does_instead(does):
-            changed = _changed(row, does=_replaced(row.does, index, new))
+            changed = row._replace(does=_replaced(row.does, index, new))
             yield f"{does.effect.name} {does.to or 'at all'} {what}", kind, changed
-    if row.long_style:
-        yield "not long_style", "flag", _changed(row, long_style=False)
+    for flag, changed in _emptied(row, "long_style"):
+        yield f"not {flag}", "flag", changed
     yield from _without(row, "takes", "unless", "runs")
 
 
 def _does_instead(does: Does) -> Iterator[Instead[Does]]:
     yield "taken away", "effect taken away", None
-    yield "changed", "effect changed", _changed(does, effect=_another(does.effect).name)
-    for field in ("words", "also", "first", "values", "texts"):
-        if getattr(does, field):
-            yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
-    if does.bare:
-        yield "not bare", "flag", _changed(does, bare=False)
+    yield "changed", "effect changed", does._replace(effect=_another(does.effect))
+    for field, changed in _emptied(does, "words", "also", "first", "values", "texts"):
+        yield f"with any {field}", "condition taken away", changed
+    for flag, changed in _emptied(does, "bare"):
+        yield f"not {flag}", "flag", changed
     if does.to and "{path}" not in does.says:
-        yield "to nothing", "path taken away", _changed(does, to="")
+        yield "to nothing", "path taken away", does._replace(to="")
     yield from _without(does, "given", "unless", "besides")
 
 
@@ -157,29 +149,18 @@ def _another(effect: Effect) -> Effect:
 
 def _wrappers_instead(row: Wrapper) -> Iterator[Instead[Wrapper]]:
     yield "no row", "row", None
-    for flag in (
-        "joins",
-        "assignments",
-        "by_shell",
-        "instead",
-        "dashes",
-        "loose",
-        "scripts",
-        "inside",
-        "typed",
-        "skip",
-    ):
-        if getattr(row, flag):
-            yield f"not {flag}", "flag", _changed(row, **{flag: 0})
+    flags = ("joins", "assignments", "by_shell", "instead", "dashes", "loose", "scripts", "inside", "typed", "skip")
+    for flag, changed in _emptied(row, *flags):
+        yield f"not {flag}", "flag", changed
     if row.effect is not None:
-        yield "no effect", "effect taken away", _changed(row, effect=None)
+        yield "no effect", "effect taken away", row._replace(effect=None)
     yield from _without(row, "takes", "script", "looks", "only")
 
 
 def _variables_instead(row: Variable) -> Iterator[Instead[Variable]]:
     yield "no row", "row", None
     if row.values:
-        yield "with any value", "condition taken away", _changed(row, values="")
+        yield "with any value", "condition taken away", row._replace(values="")
 
 
 def _rules_instead(rule: Rule) -> Iterator[Instead[Rule]]:

@@ -13,15 +13,7 @@ import pytest
 
 from constitution import POLICIES, Action, Effect, Level, Policy, deeds_of, judge_command, tables
 from tests.constitution.corpora import ATTACKS, BY_CLASS, CORPORA, DAILY, HELD, commands, level
-from tests.constitution.examples import (
-    OF_PATHS,
-    Example,
-    labelled_rows,
-    of_options,
-    of_rows,
-    of_zones,
-    written_down,
-)
+from tests.constitution.examples import OF_PATHS, Example, labelled_rows, of_options, of_rows, of_zones, written_down
 from tests.tables import rows
 
 
