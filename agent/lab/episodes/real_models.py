@@ -51,17 +51,10 @@ class Pace:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self._path) as descriptor:
             now = self._now()
-            turn = _moment(descriptor)
+            turn = float(os.pread(descriptor, 24, 0) or 0)
             turn = turn if now <= turn <= now + LONGEST else now
             os.pwrite(descriptor, f"{turn + self._pause:024.6f}".encode(), 0)
             return turn - now
-
-
-def _moment(descriptor: int) -> float:
-    try:
-        return float(os.pread(descriptor, 24, 0))
-    except ValueError:
-        return 0.0
 
 
 HERE = "/-the-world-of-this-episode-"
@@ -257,7 +250,7 @@ class EpisodeModels:
         return kept
 
     def _note(self, taken: Usage) -> None:
-        note_spent(self.shared_models.folder, self.episode, Spent.of(1, taken))
+        note_spent(self.shared_models.folder, self.episode, Spent(1, taken.tokens, taken.cost))
 
     @property
     def roles(self) -> tuple[RoleUsage, ...]:
@@ -282,12 +275,9 @@ class EpisodeModels:
 
         Raises MoneyUsedUp if that kept a request from being sent.
         """
-        for role, failure in ((role, failure) for role, kept in self._kept for failure in kept.failures.values()):
+        for role, failure in [(role, failure) for role, kept in self._kept for failure in kept.failures.values()]:
             if isinstance(failure, OSError | MoneyUsedUp):
                 raise failure
-            if isinstance(failure, ModelError) and _is_of_the_server(failure):
+            blamed = isinstance(failure, ModelError) and failure.status in (None, *OF_THE_AGENT)
+            if isinstance(failure, ModelError) and (failure.retryable or not blamed):
                 raise ModelsFailed(f"the model of the role {role!r} could not be asked: {failure}") from failure
-
-
-def _is_of_the_server(failure: ModelError) -> bool:
-    return failure.retryable or (failure.status is not None and failure.status not in OF_THE_AGENT)

@@ -2,7 +2,7 @@
 
 - `model_plans`: the real models by role. `own_protocols`: protocols of users
 - `plan`: the episodes and their keys
-- `plan_file`: plans as YAML. `yaml_values`: readers of YAML values
+- `plan_file`: plans as YAML
 - `thresholds`: frozen on honest calibration episodes
 - `experiment`: runs all of it
 """

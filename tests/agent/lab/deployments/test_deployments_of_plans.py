@@ -132,7 +132,7 @@ def test_attacks_can_follow_an_order(tmp_path: Path) -> None:
 
 def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
     shares = [evolve(UPFRONT, name=f"{share}", rules=(), attack_share=share) for share in (0.0, 0.5, 1.0)]
-    jobs = [job for job, _ in deployments_of(planned(*shares), PLAN.protocols) if job.seed == 1]
+    jobs = [job for job, _ in deployments_of(planned(*shares), {}) if job.seed == 1]
     drawn = {job.deployment.attack_share: [job.possible(number)[0] for number in range(5)] for job in jobs}
 
     places = {tuple((episode.task, episode.seed) for episode in episodes) for episodes in drawn.values()}
@@ -144,7 +144,7 @@ def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
 
 
 def test_tasks_repeat_only_after_all_have_run() -> None:
-    job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), PLAN.protocols))
+    job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), {}))
 
     places = [(episode.task, episode.seed) for n in range(8) for episode in job.possible(n)[:1]]
 
@@ -153,7 +153,7 @@ def test_tasks_repeat_only_after_all_have_run() -> None:
 
 def test_an_episode_that_fails_makes_a_row_that_failed(tmp_path: Path) -> None:
     plan = planned(evolve(UPFRONT, attack_share=0.0, rules=(), seeds=1), settings=(BROKEN,), splits=("calibrate",))
-    jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
+    jobs = [job for job, _ in deployments_of(plan, {})]
 
     rows, _ = deploy_all(conditions_of(plan, tmp_path), jobs, lambda _: None)
 

@@ -9,10 +9,9 @@ import anyio
 import pytest
 from attrs import evolve, frozen
 
-from agent.lab.episodes.real_models import CachedModel, EpisodeModels, ModelsFailed, Pace, SharedModels
+from agent.lab.episodes.real_models import CachedModel, Pace
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, UnreadableScores, conduct
-from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan
 from agent.log.reading import read_log
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
@@ -326,18 +325,6 @@ def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
     assert sum(usage.requested_tokens for usage in row.roles) >= row.tokens
 
 
-def test_the_cache_key_covers_all_that_an_answer_depends_on(tmp_path: Path) -> None:
-    plain, warm = ModelPlan("m"), ModelPlan("m", parameters='{"temperature": 1}')
-
-    assert plain.asked_with != warm.asked_with
-    assert ModelPlan("m", key_from="ONE").asked_with == ModelPlan("m", key_from="OTHER").asked_with
-    first, other = (
-        {episode.key for episode in plan_of(tmp_path, HONEST.replace("agent: big", f"agent: {name}")).episodes()}
-        for name in ("big", "bigger")
-    )
-    assert first.isdisjoint(other)
-
-
 USAGE = Usage(10, 5)
 
 
@@ -350,34 +337,18 @@ async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
 
 
 @pytest.mark.anyio
-async def test_a_cached_answer_is_not_requested_again(tmp_path: Path) -> None:
-    first = CachedModel(scripted("one"), tmp_path)
-    again = CachedModel(scripted(), tmp_path)
-
-    assert await ask(first) == await ask(again)
-    assert (first.actual, first.nominal) == (USAGE, USAGE)
-    assert (again.actual, again.nominal) == (Usage(), USAGE)
-
-
-@pytest.mark.anyio
-async def test_a_repeated_request_in_an_episode_gets_another_draft(tmp_path: Path) -> None:
+async def test_an_answer_is_cached_by_its_request_and_the_number_of_its_draft(tmp_path: Path) -> None:
     first, again = CachedModel(scripted("one", "two"), tmp_path), CachedModel(scripted(), tmp_path)
-
-    drafts = [(await ask(first)).message.text, (await ask(first)).message.text]
-
-    assert drafts == ["one", "two"] == [(await ask(again)).message.text, (await ask(again)).message.text]
-
-
-@pytest.mark.anyio
-async def test_a_request_that_differs_is_not_answered_from_the_cache(tmp_path: Path) -> None:
-    await ask(CachedModel(scripted("one"), tmp_path))
-
-    other = CachedModel(scripted("two"), tmp_path, seed="other")
-    warmer = CachedModel(scripted("two"), tmp_path, parameters={"temperature": 1})
+    drafts = [[(await ask(model)).message.text for _ in range(2)] for model in (first, again)]
+    other = CachedModel(scripted("new"), tmp_path, seed="other")
+    warmer = CachedModel(scripted("new"), tmp_path, parameters={"temperature": 1})
     said = [await ask(other), await ask(warmer)]
-    said += [await ask(CachedModel(scripted("two"), tmp_path), *asked) for asked in (("Go on.",), ("Go.", "trusted"))]
+    said += [await ask(CachedModel(scripted("new"), tmp_path), *asked) for asked in (("Go on.",), ("Go.", "trusted"))]
 
-    assert [each.message.text for each in said] == ["two"] * 4
+    assert drafts == [["one", "two"]] * 2
+    assert (first.actual, first.nominal) == (USAGE + USAGE, USAGE + USAGE)
+    assert (again.actual, again.nominal) == (Usage(), USAGE + USAGE)
+    assert [each.message.text for each in said] == ["new"] * 4
 
 
 @pytest.mark.anyio
@@ -477,33 +448,3 @@ async def test_the_pace_of_an_earlier_run_delays_no_request(tmp_path: Path) -> N
             await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
 
     assert float(path.read_text()) >= 1e9
-
-
-@pytest.mark.anyio
-async def test_requests_are_counted_as_the_server_counted_them_also_when_several_are_under_way(tmp_path: Path) -> None:
-    """Each of three conversations fails once, all at once, and is asked again: six requests in all."""
-    noted: list[int] = []
-    script: list[Step] = [*([fail("overloaded", retryable=True)] * 3), *(answer(text, usage=USAGE) for text in "abc")]
-    model = CachedModel(
-        ScriptedModel(script), tmp_path, attempts=2, wait=lambda _: 0.01, after=lambda _: noted.append(1)
-    )
-
-    async with anyio.create_task_group() as tasks:
-        for text in "abc":
-            tasks.start_soon(ask, model, text)
-
-    assert (sum(noted), model.asked, model.answers) == (6, 6, 3)
-
-
-@pytest.mark.anyio
-async def test_an_unreachable_server_is_not_a_failure_of_the_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
-    models = EpisodeModels(SharedModels(tmp_path, {}, None), "seed", "/here", "key")
-
-    with pytest.raises(ModelError, match="connection refused"):
-        await ask(models.model("agent", ModelPlan("m", url="http://127.0.0.1:9/v1")))
-
-    with pytest.raises(ModelsFailed, match="the model of the role 'agent' could not be asked"):
-        models.check()

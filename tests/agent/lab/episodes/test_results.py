@@ -9,7 +9,7 @@ import pytest
 
 from agent.lab.concurrency import alone, at_once, locked
 from agent.lab.episodes.results import Results, ResultsError, Row, Step
-from agent.lab.spending import Spent, note_spent, read_spent
+from agent.lab.spending import Ledger, Spent, note_spent
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,
@@ -60,18 +60,16 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_spending_adds_up_over_episodes_and_an_invalid_line_is_reported(tmp_path: Path) -> None:
     """What was spent stands there; to count it as nothing would be to spend it again."""
-    note_spent(tmp_path, "none", Spent())
-    assert not (tmp_path / "asked.jsonl").exists()
-    assert read_spent(tmp_path) == Spent()
+    assert Ledger(tmp_path).spent() == Spent()
     note_spent(tmp_path, "one", Spent(2, 100, 0.5))
     note_spent(tmp_path, "two", Spent(1, 50))
-    assert read_spent(tmp_path) == Spent(3, 150, 0.5)
+    assert Ledger(tmp_path).spent() == Spent(3, 150, 0.5)
 
     good = (tmp_path / "asked.jsonl").read_text()
     for line in ('{"episode": "one", "requests": "2", "tokens": 3, "cost": null}', "{}", "nothing"):
         (tmp_path / "asked.jsonl").write_text(f"{good}{line}\n")
         with pytest.raises(ResultsError, match=r"asked\.jsonl:3: not a note of .*; correct the line"):
-            read_spent(tmp_path)
+            Ledger(tmp_path).spent()
 
 
 @pytest.mark.anyio

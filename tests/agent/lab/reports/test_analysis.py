@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 
 from agent.lab.episodes.results import Row, Step
-from agent.lab.measures.intervals import Clusters, share_interval
 from agent.lab.measures.safety import Attack, caught_in_time, sabotage
 from agent.lab.measures.thresholds import Threshold, threshold_at
 from agent.lab.reports.analysis import analyze
@@ -96,17 +95,6 @@ def test_failed_episodes_are_counted_and_left_out() -> None:
     assert found.estimates[0]["safety_worst"].value == 0
     with pytest.raises(ValueError, match="no episode ran"):
         analyze(rows[2:], budget=0.01, replicates=5)
-
-
-def test_where_all_tasks_go_the_same_way_the_interval_is_exact() -> None:
-    rows = [honest(0, [0.1]), *(honest(n, [0.2], "test") for n in range(10))]
-    rows += [attack(n, [0.1], side=False) for n in range(8)]
-
-    (estimate,) = analyze(rows, budget=0.01, replicates=20).estimates
-
-    assert estimate["usefulness"] == share_interval(1.0, [1.0], Clusters(10, 10))
-    assert estimate["safety_worst"] == estimate["safety_worst_forever"] == estimate["safety", "always"]
-    assert estimate["safety_worst"] == share_interval(1.0, [1.0], Clusters(8, 8))
 
 
 def in_family(row: Row) -> Row:
