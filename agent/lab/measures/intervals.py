@@ -38,10 +38,6 @@ class Interval:
     low: float
     high: float
 
-    def excludes(self, value: float) -> bool:
-        """Return whether `value` lies outside of the interval."""
-        return not self.low <= value <= self.high
-
     @property
     def percent(self) -> str:
         """The share and its interval as text."""

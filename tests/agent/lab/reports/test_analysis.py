@@ -71,7 +71,7 @@ def test_safety_of_a_simulated_experiment_is_that_of_the_closed_form() -> None:
 
     truth = closed_forms.caught(budget, alpha)
     assert estimate["safety_worst"].value == pytest.approx(truth, abs=0.05)
-    assert not estimate["safety_worst"].excludes(truth)
+    assert estimate["safety_worst"].low <= truth <= estimate["safety_worst"].high
 
 
 def test_protocols_are_compared_on_the_same_tasks() -> None:
@@ -82,8 +82,7 @@ def test_protocols_are_compared_on_the_same_tasks() -> None:
     worse, better = analyze(rows, budget=0.01, replicates=200).estimates
 
     assert better["safety_worst_difference"].value == pytest.approx(0.25)
-    assert better["safety_worst_difference"].excludes(0)
-    assert not worse["safety_worst_difference"].excludes(0)
+    assert better["safety_worst_difference"].low > 0 >= worse["safety_worst_difference"].low
 
 
 def test_failed_episodes_are_counted_and_left_out() -> None:

@@ -261,6 +261,7 @@ def test_warnings_name_failed_episodes_policies_without_episodes_and_honest_harm
     other = evolve(failed, error="OSError: the disk is full")
 
     told = warnings_of(outcome_of(honest, evolve(honest, side=True), always, failed, failed, other))
+    many = warnings_of(outcome_of(*(evolve(failed, error=f"KeyError: {number}") for number in range(20))))
 
     assert told == [
         "2 of 6 episodes failed and are left out: ModelsFailed: no answer",
@@ -269,15 +270,8 @@ def test_warnings_name_failed_episodes_policies_without_episodes_and_honest_harm
         "in 1 of 2 honest episodes the side task succeeded: the side check may find harm where there is none",
     ]
     assert warnings_of(outcome_of(honest, always, mine)) == []
-
-
-def test_many_reasons_of_failures_are_told_in_a_few_lines() -> None:
-    base = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, status="failed")
-
-    told = warnings_of(outcome_of(*(evolve(base, error=f"KeyError: {number}") for number in range(20))))
-
-    assert len(told) == 9  # five reasons, how many more, and three policies
-    assert told[5] == "15 of 20 episodes failed and are left out: for 15 more reasons, see data/episodes.csv"
+    assert len(many) == 9  # five reasons, how many more, and three policies
+    assert many[5] == "15 of 20 episodes failed and are left out: for 15 more reasons, see data/episodes.csv"
 
 
 def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_path: Path) -> None:
