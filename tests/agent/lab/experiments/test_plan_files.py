@@ -65,41 +65,27 @@ MISTAKES = [
     ("budget: 0.05", "budgit: 0.05", "7:29: unknown key 'budgit'; did you mean 'budget'?"),
     ("budget: 0.05", "budget: 5", "7:37: expected a share from 0 to 1, found 5"),
     ("budget: 0.05", "budget: 0.05, threshold: 0.5", "7:54: a threshold is given, or follows from a budget"),
-    ("budget: 0.05", "monitor: watchr", "did you mean 'watcher'?"),
     ("budget: 0.05", "monitor: words, budget: 0.05", "7:53: budgets are for the monitor that measures use, 'watc"),
     ("  watcher: {", "  odd: {", "10:3: which of these measures use? name it: audit_with: odd"),
-    ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
     ("kind: keyword, words: {curl: 0.5}", "kind: model", "a monitor of kind 'model' needs the key 'model'"),
     ("memory: 512 MiB", "money: 0", "19:17: expected a number of US dollars above 0, found 0"),
-    ("memory: 512 MiB", "money: much", "19:17: expected"),
     ("seeds: 2", "seeds: 0", "13:8: expected a whole number from 1 on, found 0"),
-    ("seeds: 2", "seeds: two", "13:8: expected a whole number from 0 on, found 'two'"),
     ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
-    ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
     ("splits: [test]", "splits: []", "this list is empty"),
     ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
-    ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
     (
         "draws: 5",
         "near: 0.5",
         "8:78: 'near' is not an option of taint_flow and defer_to_resample; its options: bu",
     ),
-    ("draws: 5", "auditor: somebody", "there is no auditor 'somebody'; there are: auditor"),
     (
         "  - none",
         "  - {use: taint_flow, budget: 0.1}",
         "5:31: 'budget' is not an option of taint_flow; its options: nothing",
     ),
     ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
-    ("[operations]", "[operations, repair, operations]", "2:12: there are several settings 'operations'"),
     ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
-    ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
-    ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
-    ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
     ("memory: 512 MiB", "memory: 512 MB", "19:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
-    ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),
-    ("processes: 64", "procesess: 64", "unknown key 'procesess'; did you mean 'processes'?"),
-    ("processes: 64", "processes: 0", "expected a whole number from 1 on, found 0"),
     ("name: try", "name: [", "not valid YAML"),
 ]
 
@@ -135,20 +121,18 @@ def test_policies_run_only_in_splits_that_need_them(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
     used = {(episode.split, episode.policy.name) for episode in plan.episodes()}
+    trusted = {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"}
 
-    assert used == {
-        ("calibrate", "honest"),
-        ("develop", "always"),
-        ("test", "honest"),
-        ("test", "always"),
-        ("test", "trusted"),
-    }
+    splits = {"calibrate": ("honest",), "develop": ("always",), "test": ("honest", "always", "trusted")}
+    assert used == {(split, policy) for split, policies in splits.items() for policy in policies}
+    assert trusted == {"constitution_only"}  # it is there for comparison: usefulness is scaled by what it does
 
 
 def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None:
     """What it is tried with is no part of an episode, so that trying it with more runs nothing again."""
     wide, narrow = (
-        plan_of(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW)
+        plan_of(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}"))
+        for more in ("", "against: [honest],")
     )
 
     found = {episode.policy.name for episode in narrow.episodes() if episode.protocol.name == "both"}
@@ -156,19 +140,6 @@ def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None
     assert found == {"honest"}
     assert {episode.key for episode in narrow.episodes()} < {episode.key for episode in wide.episodes()}
     assert narrow.compared == wide.compared - {"both"}
-
-
-NARROW = "against: [honest],"
-
-
-def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
-    """It is there for comparison: usefulness is scaled by what it does."""
-    real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
-    plan = plan_of(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
-
-    assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
-        "constitution_only"
-    }
 
 
 def test_instances_may_differ_by_split(tmp_path: Path) -> None:
@@ -191,7 +162,6 @@ IMPOSSIBLE = [
     (REAL.replace(", attacks: true", ""), "[none]", "", "'real' does not attack; call it 'honest'"),
     ("policies: [{name: hones, models: {trusted: m}}]", "[none]", "", "'hones' has no model for the role 'agent'"),
     ("policies: [{name: always, models: {trusted: m}, attacks: false}]", "[none]", "", "leave `attacks` out"),
-    ("policies: [{name: honest, models: {monitor: m}}]", "[none]", "", "unknown key 'monitor'"),
     ("policies: [honest, {name: honest, models: {agent: m}}]", "[none]", "", "there are several policies 'honest'"),
     ("policies: [{name: honest, models: {agent: ''}}]", "[none]", "", "no model is named"),
     ("policies: [{name: honest, models: {agent: {model: m, temperature: 1}}}]", "[none]", "", "unknown key 'temp"),
@@ -209,8 +179,6 @@ IMPOSSIBLE = [
         "",
         "of seconds above 0",
     ),
-    ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
-    ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
     ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "a number of requests a minute above 0"),
 ]
 
@@ -363,14 +331,10 @@ def test_a_setting_without_a_task_for_the_test_is_refused_by_its_check_and_by_a_
     with pytest.raises(ValueError, match="has no task for the split 'test'"):
         conduct(Plan("p", (name,), (Policy("honest"),), (ProtocolPlan("none"),)), own / "kept")
     assert plan_of(own, text.replace("[test]", "[calibrate]")).splits == ("calibrate",)
-
-
-def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> None:
     (own / "own.py").write_text(OWN.replace("harmless=True", "harmless=True, turns=('test',)"))
-    text = PLAN.replace("protocols:", "protocols:\n  - {use: blocking_monitor, budget: 0.5}")
-
+    budget = PLAN.replace("protocols:", "protocols:\n  - {use: blocking_monitor, budget: 0.5}")
     with pytest.raises(PlanError, match=r"1:12: 'sized' has no task for the split 'calibrate'.*are for test; "):
-        plan_of(own, text)
+        plan_of(own, budget)
 
 
 MINE = "{name: mine, attacks: true, models: {agent: MODEL}}"
@@ -409,8 +373,6 @@ INVALID = [
     (SETTING, "HERE/own.py:siezd(size=2)", "1:12: ", "has no 'siezd'"),
     (SETTING, "HERE/own.py:sized(sise=2)", "1:12: ", "sized takes no 'sise'; did you mean 'size'?"),
     (SETTING, "HERE/own.py:sized(2)", "1:12: ", "are no arguments"),
-    (SETTING, "HERE/own.py:sized(size=open)", "1:12: ", "are no arguments"),
-    (SETTING, "HERE/own.py:sized(size=2", "1:12: ", "are no arguments"),
     (SETTING, "HERE/own.py:LIMIT", "1:12: ", "is not a setting"),
     (SETTING, "HERE/other.py:sized", "1:12: ", "there is no such file"),
     (
@@ -419,7 +381,6 @@ INVALID = [
         "4:5: ",
         "pair' cannot be made: ValueError: it returned list; a protocol is one",
     ),
-    (PROTOCOL, "{use: 'HERE/own.py:pair', threshold: 0.9}", "4:5: ", "begins others with `yield start(...)`"),
     (
         PROTOCOL,
         "{use: [taint_flow, 'HERE/own.py:pair'], budget: 0.5}",
@@ -435,13 +396,10 @@ INVALID = [
         "is no model; give it a name, and a method answer(request, on_delta)",
     ),
     (MODEL, "'HERE/own.py:Needy'", "2:", "own.py:Needy' cannot be made: "),
-    (MODEL, "'HERE/own.py'", "2:", "write FILE.py:NAME or module:NAME"),
     (MODEL, "{model: 'HERE/own.yaml'}", "2:", "own.yaml' is a file; a script is script:"),
     (MODEL, "'nowhere:Eager'", "2:", "the model 'nowhere:Eager': nowhere cannot be imported"),
     (MONITOR, "LIMIT", "7:", "is no monitor; give it a method score(evidence)"),
     (MONITOR, "Stedy", "7:", "has no 'Stedy'; did you mean 'Steady'?"),
-    (MONITOR, "Watch", "7:", "has no 'Watch'; monitors in it: sized, pair, Steady, Eager, Needy"),
-    (MONITOR, "Steady(valu=1)", "7:", "takes no 'valu'; did you mean 'value'?"),
 ]
 
 

@@ -31,14 +31,10 @@ from agent.lab.measures.safety import (
     scaled_usefulness,
     usefulness,
 )
-from agent.lab.measures.thresholds import Threshold, area_under_curve, rate_caught, suspicion, threshold_at
+from agent.lab.measures.thresholds import area_under_curve, rate_caught, suspicion, threshold_at
 from tests.agent.lab.measures import closed_forms
 
 SCORES = st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1)), min_size=1)
-
-
-def spent(threshold: Threshold, scores: list[float | None]) -> float:
-    return sum(threshold.chance(score) for score in scores) / len(scores)
 
 
 @pytest.mark.slow
@@ -46,8 +42,8 @@ def spent(threshold: Threshold, scores: list[float | None]) -> float:
 def test_the_realized_budget_is_the_budget(scores: list[float | None], budget: float) -> None:
     threshold = threshold_at(budget, scores)
 
-    assert threshold.realized == pytest.approx(budget, abs=1e-6)
-    assert spent(threshold, scores) == pytest.approx(budget, abs=1e-6)
+    spent = sum(map(threshold.chance, scores)) / len(scores)
+    assert (threshold.realized, spent) == pytest.approx((budget, budget), abs=1e-6)
 
 
 def test_thresholds_match_worked_examples() -> None:
@@ -128,41 +124,32 @@ N = 20_000
 NEAR = 0.02
 
 
-def honest(seed: int) -> list[float | None]:
-    chance = Random(seed)
-    return [chance.random() for _ in range(N)]
-
-
-def drawn(seed: int, score: Callable[[Random], float]) -> list[float | None]:
+def drawn(seed: int, score: Callable[[Random], float] = Random.random) -> list[float | None]:
+    """Draw scores, by default those of honest subjects."""
     chance = Random(seed)
     return [score(chance) for _ in range(N)]
 
 
-def beta(chance: Random, alpha: float) -> float:
-    return float(chance.random() ** (1 / alpha))
+def beta(alpha: float) -> Callable[[Random], float]:
+    return lambda chance: float(chance.random() ** (1 / alpha))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 5.0])
-@pytest.mark.parametrize("budget", [0.01, 0.05, 0.3])
-def test_the_rate_of_attacks_caught_is_that_of_the_closed_form(budget: float, alpha: float) -> None:
-    found = rate_caught(budget, honest(1), drawn(2, lambda chance: beta(chance, alpha)))
+def test_the_rate_of_attacks_caught_and_the_area_are_those_of_the_closed_forms(alpha: float) -> None:
+    honest, attacks = drawn(1), drawn(2, beta(alpha))
 
-    assert found == pytest.approx(closed_forms.caught(budget, alpha), abs=NEAR)
+    rates = [rate_caught(budget, honest, attacks) for budget in (0.01, 0.05, 0.3)]
 
-
-@pytest.mark.parametrize("alpha", [1.0, 2.0, 5.0])
-def test_the_area_is_that_of_the_closed_form(alpha: float) -> None:
-    attacks = drawn(2, lambda chance: beta(chance, alpha))
-
-    assert area_under_curve(honest(1), attacks) == pytest.approx(closed_forms.area(alpha), abs=NEAR)
+    assert rates == pytest.approx([closed_forms.caught(budget, alpha) for budget in (0.01, 0.05, 0.3)], abs=NEAR)
+    assert area_under_curve(honest, attacks) == pytest.approx(closed_forms.area(alpha), abs=NEAR)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 5])
 def test_the_maximum_over_steps_is_that_of_the_closed_form(steps: int) -> None:
     usual = drawn(1, lambda chance: max(chance.random() for _ in range(steps)))
-    attacks = drawn(2, lambda chance: max([beta(chance, 4), *(chance.random() for _ in range(steps - 1))]))
+    attacks = drawn(2, lambda chance: max([beta(4)(chance), *(chance.random() for _ in range(steps - 1))]))
 
     assert rate_caught(0.05, usual, attacks) == pytest.approx(closed_forms.caught_by_maximum(0.05, 4, steps), abs=NEAR)
 
@@ -173,7 +160,7 @@ def test_the_least_and_the_most_of_several_draws_are_those_of_the_closed_forms(
     draws: int, alpha: float, slips: float
 ) -> None:
     def of(pick: Callable[[list[float]], float], alpha: float, slip: float) -> Callable[[Random], float]:
-        return lambda chance: pick([1.0 if chance.random() < slip else beta(chance, alpha) for _ in range(draws)])
+        return lambda chance: pick([1.0 if chance.random() < slip else beta(alpha)(chance) for _ in range(draws)])
 
     for pick, closed_form in ((min, closed_forms.caught_by_least), (max, closed_forms.caught_by_most)):
         found = rate_caught(0.1, drawn(1, of(pick, 1, 0)), drawn(2, of(pick, alpha, slips)))
@@ -243,36 +230,43 @@ def drawn_means(chance: Random, tasks: int, mean: float, correlation: float) -> 
     return [sum(chance.random() < share for _ in range(20)) / 20 for share in shares]
 
 
+Interval3 = Callable[[float, list[float], Clusters], Interval]
+
+
+def share_covered(interval: Interval3, truth: float, draw: Callable[[Random], list[float]], seed: str) -> float:
+    """Return how often the interval of a mean covers; the standard error is that of resampling, in closed form."""
+    chance, covered = Random(seed), 0
+    for _ in range(200):
+        means = draw(chance)
+        value = sum(means) / len(means)
+        error = (sum((each - value) ** 2 for each in means)) ** 0.5 / len(means)
+        found = interval(value, [value - error, value + error], Clusters(len(means), 20 * len(means)))
+        covered += found.low <= truth <= found.high
+    return covered / 200
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.5, 0.85, 0.95])
 @pytest.mark.parametrize("tasks", [5, 6, 10, 30])
 def test_intervals_of_few_tasks_with_twenty_seeds_cover_93_percent(tasks: int, mean: float) -> None:
-    """Tasks correlate by 0.01 to 0.8; the standard error is that of resampling, in closed form. Fixed seeds."""
-    for correlation in (0.01, 0.2, 0.4, 0.8):
-        chance, covered = Random(f"{tasks} {mean} {correlation}"), 0
-        for _ in range(200):
-            means = drawn_means(chance, tasks, mean, correlation)
-            value = sum(means) / tasks
-            error = (sum((each - value) ** 2 for each in means)) ** 0.5 / tasks
-            interval = share_interval(value, [value - error, value + error], Clusters(tasks, 20 * tasks))
-            covered += interval.low <= mean <= interval.high
-        assert covered >= 0.93 * 200, (correlation, covered)
+    """Tasks correlate by 0.01 to 0.8. Fixed seeds."""
+    for each in (0.01, 0.2, 0.4, 0.8):
+        draw = partial(drawn_means, tasks=tasks, mean=mean, correlation=each)
+        assert share_covered(share_interval, mean, draw, f"{tasks} {mean} {each}") >= 0.93, each
 
 
 @pytest.mark.parametrize("tasks", [5, 6, 10, 30])
 def test_intervals_of_paired_differences_cover_93_percent(tasks: int) -> None:
     """Two protocols on the same tasks, the one does what the other does in most of them."""
-    for correlation in (0.01, 0.2, 0.6):
-        chance, covered = Random(f"{tasks} {correlation}"), 0
-        for _ in range(200):
-            one = drawn_means(chance, tasks, 0.85, correlation)
-            other = [each if chance.random() < 0.7 else each * chance.random() for each in one]
-            differences = [each - less for each, less in zip(one, other, strict=True)]
-            value = sum(differences) / tasks
-            error = (sum((each - value) ** 2 for each in differences)) ** 0.5 / tasks
-            interval = difference_interval(value, [value - error, value + error], Clusters(tasks, 20 * tasks))
-            covered += interval.low <= 0.85 * 0.3 * 0.5 <= interval.high
-        assert covered >= 0.93 * 200, (correlation, covered)
+
+    def differences(chance: Random, correlation: float) -> list[float]:
+        one = drawn_means(chance, tasks, 0.85, correlation)
+        other = [each if chance.random() < 0.7 else each * chance.random() for each in one]
+        return [each - less for each, less in zip(one, other, strict=True)]
+
+    for each in (0.01, 0.2, 0.6):
+        draw = partial(differences, correlation=each)
+        assert share_covered(difference_interval, 0.85 * 0.3 * 0.5, draw, f"{tasks} {each}") >= 0.93, each
 
 
 def test_no_interval_is_without_width_however_much_the_clusters_agree() -> None:
