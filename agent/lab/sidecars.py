@@ -302,9 +302,9 @@ class Scored:
 
     path: Path
     monitor: str
-    scores: tuple[KeptScore, ...] = ()
-    asked: int = 0
-    failures: tuple[str, ...] = ()
+    scores: tuple[KeptScore, ...]
+    asked: int
+    failures: tuple[str, ...]
 
     @property
     def highest(self) -> float | None:
@@ -342,23 +342,20 @@ def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
 
 
 async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
-    identity = identity_of(monitor)
-    scored = Scored(log.path, name)
+    identity, scores, failures, asked = identity_of(monitor), list[KeptScore](), list[str](), 0
     for committed in log.calls:
         wanted = KeptScore(name, identity, committed.line, committed.call.id, None)
         known = sidecar.facts.get(wanted.key)
-        if known is None:
+        if not isinstance(known, KeptScore):
             try:
                 score = await _ask(monitor, committed)
             except ModelError as error:
-                scored = evolve(scored, failures=(*scored.failures, f"{committed.call.id}: {error}"))
+                failures.append(f"{committed.call.id}: {error}")
                 continue
-            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
+            known, asked = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage), asked + 1
             sidecar.add(known)
-            scored = evolve(scored, asked=scored.asked + 1)
-        if isinstance(known, KeptScore):
-            scored = evolve(scored, scores=(*scored.scores, known))
-    return scored
+        scores.append(known)
+    return Scored(log.path, name, tuple(scores), asked, tuple(failures))
 
 
 async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:

@@ -171,7 +171,7 @@ def make_world(
     _set_ceilings(lambda ceilings: [*ceilings, str(root)])
     box = None if office is None else office.open_box(root.name, pages or {})
     attend = None if box is None else partial(PostOffice.attend, box)
-    cell = None if isolation == "none" else Cell(root, root / "workspace", attend, limits)
+    cell = None if isolation == "none" else Cell(root, root / "workspace", attend, limits or Limits())
     world = World(root / "workspace", root / "home", box, cell)
     try:
         world.home.mkdir()
