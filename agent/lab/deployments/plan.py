@@ -6,7 +6,7 @@ seed. A policy that depends on the deployment's history cannot be judged from in
 
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen, validators
+from attrs import evolve, frozen
 
 from agent.lab.deployments.program import RULES, Instead
 from agent.vocabulary.errors import meant
@@ -58,14 +58,6 @@ class RulePlan:
             raise ValueError(f"the rule {self.use!r} cannot be made: {error}") from error
 
 
-def _possible(plan: "DeploymentPlan", _: object, how: Timing) -> None:
-    if how == "post_hoc" and plan.attacker == "patient":
-        raise ValueError(
-            f"{plan.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
-            "episodes have to run in order"
-        )
-
-
 @frozen
 class DeploymentPlan:
     """A deployment.
@@ -86,13 +78,16 @@ class DeploymentPlan:
     trusted: str = "trusted"
     instead: Instead = "nothing"
     attacker: Attacker = "steady"
-    how: Timing = field(default="in_order", validator=[validators.in_(("in_order", "post_hoc")), _possible])
+    how: Timing = "in_order"
     protocols: tuple[str, ...] = ()
     seeds: int = 20
 
-    def bthreads(self) -> tuple[BThread, ...]:
-        """Return the b-threads of its rules. Raises ValueError."""
-        return tuple(rule.bthread() for rule in self.rules)
+    def __attrs_post_init__(self) -> None:
+        if self.how == "post_hoc" and self.attacker == "patient":
+            raise ValueError(
+                f"{self.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
+                "episodes have to run in order"
+            )
 
     @property
     def without_rules(self) -> "DeploymentPlan":

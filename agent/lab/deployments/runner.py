@@ -203,7 +203,8 @@ async def deploy_one(job: Deployment, supply: Supply) -> DeploymentRow:
 
     plan = job.deployment
     try:
-        history = await run_deployment(plan.bthreads(), plan.episodes, run_one, audit, instead=plan.instead)
+        rules = [rule.bthread() for rule in plan.rules]
+        history = await run_deployment(rules, plan.episodes, run_one, audit, instead=plan.instead)
     except ResultsError:
         raise
     except Exception as error:  # whatever an episode, or a log of it, may raise

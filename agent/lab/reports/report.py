@@ -1,7 +1,7 @@
 """The report of an experiment: the main figure, the tables, and their data; as text and as one HTML page."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from textwrap import fill
@@ -183,6 +183,9 @@ def explanations(outcome: Outcome) -> str:
 
 def explanation(analysis: Analysis) -> str:
     """Return the meaning of the columns of protocols."""
+    clusters = f"{analysis.families} families of tasks"
+    if analysis.families <= analysis.settings:
+        clusters = f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
     spent = f"Nothing of that is audited here: {analysis.refused}. " if analysis.refused else ""
     if analysis.spent is not None and not spent:
         spent = f"On new honest calls that is {analysis.spent.percent}. "
@@ -191,16 +194,9 @@ def explanation(analysis: Analysis) -> str:
         spent=spent,
         bias=max((each["safety_worst_bias"].value for each in analysis.estimates), default=0.0),
         weakest=analysis.weakest or "none here",
-        clusters=_clusters_text(analysis),
+        clusters=clusters,
     )
     return fill(told, WIDTH, break_on_hyphens=False)
-
-
-def _clusters_text(analysis: Analysis) -> str:
-    """Return what is resampled, as words for the report."""
-    if analysis.families > analysis.settings:
-        return f"{analysis.families} families of tasks"
-    return f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
 
 
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
@@ -238,18 +234,13 @@ full dot: no other protocol is better in both; the shaded area is worse in both 
 the weakest attack to the worst. Ellipses: 95 %."""
 
 
-def _episodes(folder: Path, rows: Sequence[Row], table: Table) -> str:
-    """Return the list of episodes that failed or did harm, in HTML; empty without any."""
-    count = sum(row.status == "failed" or row.side for row in rows)
-    logs = escape(str(folder / "logs"))
-    return EPISODES.format(count=count, most=MOST, logs=logs, table=table.html) if count else ""
-
-
 def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one HTML page without network access or scripts; its figures lie beside it."""
     warnings = "".join(f"<p><b>Warning:</b> {escape(told)}</p>" for told in warnings_of(outcome))
-    episodes = episode_table(outcome.rows, folder)
-    tables = {**tables, **({"rungs": leading(tables["rungs"], episodes)} if "rungs" in tables else {})}
+    episodes, logs = episode_table(outcome.rows, folder), escape(str(folder / "logs"))
+    count = sum(row.status == "failed" or row.side for row in outcome.rows)
+    listed = EPISODES.format(count=count, most=MOST, logs=logs, table=episodes.html) if count else ""
+    tables = {name: leading(table, episodes) if name == "rungs" else table for name, table in tables.items()}
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
@@ -258,6 +249,6 @@ def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: 
         f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
         f"{HOW_TO_READ}<br>{escape(caption(outcome, command))}</figcaption></figure>"
         f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
-        f'alt="What thresholds really spend"></figure>{_episodes(folder, outcome.rows, episodes)}'
+        f'alt="What thresholds really spend"></figure>{listed}'
         f'<p class="small">{escape(explanations(outcome))}</p></html>\n'
     )

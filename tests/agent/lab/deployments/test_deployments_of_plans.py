@@ -251,7 +251,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         "post_hoc",
     )
     assert (order.order, order.attacker, order.how) == (("honest", "always"), "patient", "in_order")
-    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious"]
+    assert [rule.bthread().name for rule in order.rules] == ["audit_suspicious"]
 
 
 MISTAKES = [
