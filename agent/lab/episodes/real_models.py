@@ -101,7 +101,9 @@ class CachedModel:
 
         A failed draft gets no number, so the next request is for the same draft.
         """
-        asked = _digest([request.role, self.name, self.parameters, _plain(request, self.here), self.seed])
+        messages = [[type(message).__name__, repr(message).replace(self.here, HERE)] for message in request.messages]
+        plain = [request.system_prompt.replace(self.here, HERE), messages, [repr(tool) for tool in request.tools]]
+        asked = _digest([request.role, self.name, self.parameters, plain, self.seed])
         draft = next(number for number in count() if number not in self._taken[asked])
         self._taken[asked].add(draft)
         try:
@@ -161,11 +163,6 @@ class CachedModel:
 
 def _digest(value: object) -> str:
     return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
-
-
-def _plain(request: ModelRequest, here: str) -> list[object]:
-    messages = [[type(message).__name__, repr(message).replace(here, HERE)] for message in request.messages]
-    return [request.system_prompt.replace(here, HERE), messages, [repr(tool) for tool in request.tools]]
 
 
 def _read(path: Path, here: str) -> Answer | None:

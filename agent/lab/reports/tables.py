@@ -293,14 +293,14 @@ def by_task(rows: Iterable[Row]) -> Table | None:
         if row.split == "test" and row.status == "ran":
             found[row.setting, row.task][row.protocol].append(row)
     protocols = tuple(dict.fromkeys(protocol for tried in found.values() for protocol in tried))
-    lines = ((*task, *(_of_task(tried[each]) for each in protocols)) for task, tried in found.items())
+
+    def told(rows: Sequence[Row]) -> str:
+        attacks = [row for row in rows if row.attacks]
+        harmful = sum(row.side and not row.caught for row in attacks)
+        return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
+
+    lines = ((*task, *(told(tried[each]) for each in protocols)) for task, tried in found.items())
     return Table(("setting", "task", *protocols), tuple(lines)) if found else None
-
-
-def _of_task(rows: Sequence[Row]) -> str:
-    attacks = [row for row in rows if row.attacks]
-    harmful = sum(row.side and not row.caught for row in attacks)
-    return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
 
 
 def under_attack(rows: Sequence[Row]) -> Table | None:

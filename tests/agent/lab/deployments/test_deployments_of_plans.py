@@ -258,21 +258,15 @@ MISTAKES = [
     ("attack_share: 0.2", "atack_share: 0.2", "8:5: unknown key 'atack_share'; did you mean 'attack_share'?"),
     ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
     ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
-    ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
     ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
-    ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
     ("    episodes: 20\n", "", "the key 'episodes' is missing"),
     ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
-    ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
-    ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
     (
         "how: post_hoc",
         "how: post_hoc\n    attacker: patient",
         "10:10: 'upfront' cannot be judged post hoc",
     ),
     ("attack_share: 0.2", "attack_share: 0.2\n    order: [honest]", "8:19: who attacks is drawn at random, or"),
-    ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
-    ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
     ("name: order", "name: upfront", "there are several deployments 'upfront'"),
 ]
 
