@@ -101,32 +101,27 @@ def one_of(names: Sequence[str], what: str) -> Callable[[Node], str]:
     return read
 
 
-def share(node: Node) -> float:
-    """Return a number from 0 to 1."""
-    value = node.number()
-    if value > 1:
-        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
-    return value
+def checked(
+    read: Callable[[Node], T], holds: Callable[[T], object], wanted: str, cure: str = ""
+) -> Callable[[Node], T]:
+    """Return the reader of values for which `holds`; the error tells what is wanted, what was found, and the cure."""
+
+    def read_checked(node: Node) -> T:
+        value = read(node)
+        if not holds(value):
+            raise node.wrong(f"expected {wanted}, found {value:g}{cure}")
+        return value
+
+    return read_checked
 
 
-def at_least_one(node: Node) -> int:
-    """Return a whole number from 1 on."""
-    value = node.count()
-    if value < 1:
-        raise node.wrong("expected a whole number from 1 on, found 0")
-    return value
+share = checked(Node.number, lambda value: value <= 1, "a share from 0 to 1")
+at_least_one = checked(Node.count, bool, "a whole number from 1 on")
 
 
 def above_zero(what: str) -> Reader:
     """Return the reader of a number above 0; `what`: the unit, for the error."""
-
-    def read(node: Node) -> float:
-        value = node.number()
-        if not value:
-            raise node.wrong(f"expected a number of {what} above 0, found 0; without the key there is no such limit")
-        return value
-
-    return read
+    return checked(Node.number, bool, f"a number of {what} above 0", "; without the key there is no such limit")
 
 
 def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError) -> Callable[[Node], str]:
@@ -153,6 +148,12 @@ def _stripped(node: Node) -> str:
 
 def _names_of(items: Sequence[Any]) -> list[str]:
     return [item.name for item in items]
+
+
+def _check_one(node: Node, given: Mapping[str, Any], first: str, second: str, told: str) -> None:
+    """Raise if both of two keys are given."""
+    if first in given and second in given:
+        raise node.required(second).wrong(f"{told}; leave one of them out")
 
 
 def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
@@ -239,8 +240,7 @@ def _policy(node: Node, shared: Models) -> Policy:
 def _check_policy(node: Node, policy: Policy, told: Sequence[str]) -> None:
     """Raise for an invalid policy of real models; `told`: its keys that only attackers have."""
     name, attacks = policy.name, policy.attacks
-    if policy.prompt and policy.attack:
-        raise node.required("attack").wrong("an attack is a prompt or a function; leave one of them out")
+    _check_one(node, node.value, "prompt", "attack", "an attack is a prompt or a function")
     if told and not (policy.is_real and attacks):
         cure = "only a real agent that attacks is told this; give models: {agent: ...} and attacks: true"
         raise node.required(told[0]).wrong(cure)
@@ -323,8 +323,7 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
     }
     given = fields(node, {**readers, **OPTIONS}, "use")
     _check_options(node, given["use"])
-    if "budget" in given and "threshold" in given:
-        raise node.required("threshold").wrong("a threshold is given, or follows from a budget; leave one of them out")
+    _check_one(node, given, "budget", "threshold", "a threshold is given, or follows from a budget")
     chosen = tuple((ARGUMENTS[key], given.pop(key)) for key in OPTIONS if key in given)
     name, monitor = "+".join(map(short_name, given["use"])), _monitor_of(given["use"], usual)
     return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
@@ -380,9 +379,7 @@ def _rule(node: Node) -> RulePlan:
     takes = set(inspect.signature(RULES[name]).parameters)
     takes |= {"share"} if "threshold" in takes else set()
     given = fields(node, {key: read for key, read in RULE_OPTIONS.items() if key in takes}, others=("use",))
-    if "threshold" in given and "share" in given:
-        told = "a threshold is given, or follows from a share of honest episodes; leave one of them out"
-        raise node.required("share").wrong(told)
+    _check_one(node, given, "threshold", "share", "a threshold is given, or follows from a share of honest episodes")
     return RulePlan(name, tuple(given.items()))
 
 
@@ -405,9 +402,7 @@ def _deployment(node: Node, plan: Plan) -> DeploymentPlan:
         "seeds": at_least_one,
     }
     given = fields(node, readers, "name", "episodes")
-    if "order" in given and "attack_share" in given:
-        told = "who attacks is drawn at random, or follows an order; leave one of them out"
-        raise node.required("attack_share").wrong(told)
+    _check_one(node, given, "order", "attack_share", "who attacks is drawn at random, or follows an order")
     if given.get("attack_share") and not attacks:
         told = "none of the policies of this plan attacks; add one, for example always"
         raise node.required("attack_share").wrong(told)
