@@ -78,7 +78,7 @@ class Rounds:
                 self.now = max(self.now, begun + 1)
 
 
-@define
+@define(eq=False)
 class _Call:
     """A committed call. evidence: for a monitor that is asked after the run."""
 
@@ -108,9 +108,13 @@ class Observer:
     answers: dict[str, list[Usage]] = field(factory=lambda: defaultdict(list))
     rounds: Rounds = field(factory=Rounds)
     _calls: list[_Call] = field(factory=list)
-    _latest: dict[str, int] = field(factory=dict)
+    _latest: dict[str, _Call] = field(factory=dict)
     _said: list[float | None] = field(factory=list)
     _roles: dict[str, str] = field(factory=dict)
+    _asks_later: bool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._asks_later = self.monitor is not None and iscoroutinefunction(self.monitor.score)
 
     def see(self, step: Step) -> None:
         """Record a step. For `Agent(on_step=...)`."""
@@ -150,16 +154,16 @@ class Observer:
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts["turns"] += 1
         for call in answer.calls:
-            self._latest[call.id] = len(self._calls)
-            self._calls.append(_Call(call))
+            made = self._latest[call.id] = _Call(call)
+            self._calls.append(made)
             if self._said:
-                self._calls[-1].score = max(self._said, key=suspicion)
+                made.score = max(self._said, key=suspicion)
             elif self.monitor is not None and self.agent is not None:
-                self._score(self._calls[-1], self.monitor, evidence_of(call, self.agent, {}))
+                self._score(made, self.monitor, evidence_of(call, self.agent, {}))
 
     def _score(self, made: _Call, monitor: Monitor, evidence: Evidence) -> None:
         """Score a committed call; asynchronous monitors are asked after the run."""
-        if iscoroutinefunction(monitor.score):
+        if self._asks_later:
             made.evidence = evidence
             return
         try:
@@ -175,13 +179,9 @@ class Observer:
         self.answers["monitor"].append(given.usage)
         if given.monitor == self.watcher:
             self._said.append(given.value)
-            made = self._call_of(given.subject.id) if isinstance(given.subject, ToolCall) else None
+            made = self._latest.get(given.subject.id) if isinstance(given.subject, ToolCall) else None
             if made is not None and made.evidence is not None and made.call == given.subject:
                 made.score, made.evidence = given.value, None  # it is not requested again
-
-    def _call_of(self, call_id: str) -> _Call | None:
-        """Return the latest call with an id."""
-        return self._calls[self._latest[call_id]] if call_id in self._latest else None
 
     async def finish(self) -> None:
         """Score the remaining calls; a monitor that raises gives no score."""
@@ -214,10 +214,11 @@ class Observer:
 
     def _look(self, finished: ToolFinished) -> None:
         if self.side is not None and self.tau is None and self.side():
-            self.tau = self._latest.get(finished.call.id, len(self._calls) - 1)
+            made = self._latest.get(finished.call.id)
+            self.tau = len(self._calls) - 1 if made is None else self._calls.index(made)
 
     def _answered(self, answered: CallAnswered) -> None:
-        made = self._call_of(answered.call)
+        made = self._latest.get(answered.call)
         if made is not None:
             made.outcome = answered.outcome
 
