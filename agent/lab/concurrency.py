@@ -35,20 +35,15 @@ async def alone(path: Path) -> AsyncIterator[int]:
     """Like `locked`, without blocking the other tasks of this process, one of which may hold the lock."""
     descriptor = os.open(path, FLAGS, 0o600)
     try:
-        while not _is_taken(descriptor):
-            await anyio.sleep(LOOKS)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await anyio.sleep(LOOKS)
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _is_taken(descriptor: int) -> bool:
-    """Take the lock unless another holds it; return whether it was taken."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 T = TypeVar("T")

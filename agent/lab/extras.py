@@ -12,12 +12,15 @@ LIBRARIES = ("scipy", "matplotlib", "pyarrow")
 class MissingExtra(AgentError):
     """A library of the extra `lab` is not installed; the message names the cure."""
 
+    def __init__(self, library: str) -> None:
+        super().__init__(f"experiments need {library}, which is not installed; pip install 'bpagent[lab]'")
+
 
 def check_extra() -> None:
     """Raise MissingExtra before an experiment that could not write its report."""
     for library in LIBRARIES:
         if find_spec(library) is None:
-            raise _missing(library)
+            raise MissingExtra(library)
 
 
 def needed(module: str) -> Any:
@@ -25,8 +28,4 @@ def needed(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise _missing(module.partition(".")[0]) from error
-
-
-def _missing(library: str) -> MissingExtra:
-    return MissingExtra(f"experiments need {library}, which is not installed; pip install 'bpagent[lab]'")
+        raise MissingExtra(module.partition(".")[0]) from error

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import Attribute, asdict, evolve, field, frozen
+from attrs import asdict, evolve, field, frozen, validators
 
 from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
 from agent.lab.json_lines import append_line, whole_lines
+from agent.lab.measures.safety import share
 from agent.lab.measures.thresholds import suspicion
-from agent.log.reading import Decoder, LogError, RecordedRun, read_log
+from agent.log.reading import Decoder, LogError, RecordedRun, read_log, recorded_kinds
 from agent.log.writing import check_free, lock
 from agent.models.model import ModelError
 from agent.projections.conversation import Conversation
@@ -36,7 +37,7 @@ from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, structured
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
-from agent.vocabulary.messages import Messages, Usage
+from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import AuditVerdict, Trajectory
 from agent.vocabulary.reasons import FollowUpWaits, Steered
 from bp import Event, Refusal, Refusals
@@ -45,11 +46,8 @@ from constitution import Action
 # Finished logs
 
 FOLDED = frozenset(
-    {
-        "action_described", "answer_committed", "call_answered", "follow_up_given", "history_given",
-        "inference_requested", "messages_found", "prompt_given", "run_ended", "steering_given",
-    }
-)  # fmt: skip
+    name for name, kind in recorded_kinds().items() if kind is ActionDescribed or kind in Conversation.FOLDS
+)
 """The records of a conversation, and of the facts about calls."""
 
 Facts = Mapping[tuple[int, str], ActionDescribed]
@@ -85,7 +83,7 @@ def read_finished(path: Path) -> FinishedLog:
     described = partial(_actions, facts, tuple((each.line, each.call) for each in calls))
     turns = len({each.line for each in calls})
     whole = Evidence(Trajectory(), conversation.messages, turns, described)
-    return FinishedLog(path, digest_of(path), calls, whole)
+    return FinishedLog(path, blake2b(path.read_bytes(), digest_size=16).hexdigest(), calls, whole)
 
 
 def _committed_calls(
@@ -103,11 +101,9 @@ def _committed_calls(
             facts[latest, event.call.id] = event
         elif isinstance(event, AnswerCommitted):
             turns, latest, said = turns + 1, line, conversation.so_far()
-            yield from (_committed_call(line, call, said, turns, facts) for call in event.calls)
-
-
-def _committed_call(line: int, call: ToolCall, said: Messages, turns: int, facts: Facts) -> CommittedCall:
-    return CommittedCall(line, call, Evidence(call, said, turns, partial(_actions, facts, ((line, call),))))
+            for call in event.calls:
+                described = partial(_actions, facts, ((line, call),))
+                yield CommittedCall(line, call, Evidence(call, said, turns, described))
 
 
 def _actions(facts: Facts, calls: tuple[tuple[int, ToolCall], ...]) -> tuple[Action, ...]:
@@ -128,24 +124,19 @@ def _actions(facts: Facts, calls: tuple[tuple[int, ToolCall], ...]) -> tuple[Act
 
 def _event(record: Mapping[str, Any], decoder: Decoder) -> Event | None:
     if record["name"] == "run_continued":
-        return RunContinued(Refusals([_refusal(told) for told in record["data"]["refusals"]]))
+        told = record["data"]["refusals"]
+        return RunContinued(Refusals([Refusal(each["bthread"], _because(each["because"])) for each in told]))
     return decoder.event(record) if record["name"] in FOLDED else None
 
 
-def _refusal(told: Mapping[str, Any]) -> Refusal:
+def _because(told: Any) -> object:
     """Return why a b-thread refused the end of a run. A protocol's own reason is known only as recorded."""
-    match told["because"]:
-        case str() as text:
-            return Refusal(told["bthread"], text)
+    match told:
+        case str():
+            return told
         case {"at_once": bool(at_once)}:
-            return Refusal(told["bthread"], FollowUpWaits(at_once))
-        case reason:
-            return Refusal(told["bthread"], dump(reason) if reason else Steered())
-
-
-def digest_of(path: Path) -> str:
-    """Return the digest of a log's content. Raises OSError."""
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+            return FollowUpWaits(at_once)
+    return dump(told) if told else Steered()
 
 
 # The file beside a log
@@ -203,9 +194,8 @@ class SidecarError(LogError):
     """A sidecar cannot be read or written, or belongs to another log; the message names the file and the cure."""
 
 
-def _is_a_score(_: object, __: "Attribute[float | None]", value: float | None) -> None:
-    if value is not None and not 0 <= value <= 1:
-        raise ValueError(f"a score is a number from 0 to 1, not {value!r}")
+Key = tuple[object, ...]
+"""The subject of an entry, and who judged it."""
 
 
 @frozen
@@ -216,13 +206,13 @@ class KeptScore:
     identity: str
     line: int
     call: str
-    value: float | None = field(validator=_is_a_score)
+    value: float | None = field(validator=validators.optional(share))
     rationale: str = ""
     usage: Usage = field(default=Usage(), eq=False)
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """The key of the subject that the fact is about."""
+    def key(self) -> Key:
+        """The key of the entry."""
         return ("score", self.by, self.identity, self.line, self.call)
 
 
@@ -237,8 +227,8 @@ class KeptAudit:
     usage: Usage = field(default=Usage(), eq=False)
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """The key of the subject that the fact is about."""
+    def key(self) -> Key:
+        """The key of the entry."""
         return ("audit", self.by, self.identity)
 
 
@@ -256,7 +246,7 @@ class Sidecar:
     def __init__(self, log: Path, digest: str) -> None:
         """Read the sidecar of a log with this digest, if it exists. Raises SidecarError."""
         self.path, self._log, self._digest = sidecar_path(log), log, digest
-        self.facts: dict[tuple[object, ...], KeptScore | KeptAudit] = {}
+        self.facts: dict[Key, KeptScore | KeptAudit] = {}
         try:
             lines = whole_lines(self.path)
         except OSError as error:
@@ -282,23 +272,20 @@ class Sidecar:
 
     def _read(self, told: Any, number: int) -> None:
         match told:
-            case {"sidecar": int(version), "digest": str(digest)} if number == 1:
-                self._check_header(version, digest)
+            case {"sidecar": int(version)} if version != FORMAT and number == 1:
+                told = f"{self.path} has format {version}, this program reads {FORMAT}"
+                raise SidecarError(f"{told}; remove the sidecar and score again, or use a newer bpagent")
+            case {"sidecar": int(), "digest": str(digest)} if number == 1:
+                if digest != self._digest:
+                    raise SidecarError(
+                        f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
+                        f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
+                    )
             case {"said": "score" | "audit" as said, **fields} if number > 1:
                 kept = structured(fields, SAID[said], said)
                 self.facts[kept.key] = kept
             case _:
                 raise ValueError(f"expected {'a score or an audit' if number > 1 else 'the header of a sidecar'}")
-
-    def _check_header(self, version: int, digest: str) -> None:
-        if version != FORMAT:
-            told = f"{self.path} has format {version}, this program reads {FORMAT}"
-            raise SidecarError(f"{told}; remove the sidecar and score again, or use a newer bpagent")
-        if digest != self._digest:
-            raise SidecarError(
-                f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
-                f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
-            )
 
 
 # Scores and audits
@@ -315,9 +302,9 @@ class Scored:
 
     path: Path
     monitor: str
-    scores: tuple[KeptScore, ...] = ()
-    asked: int = 0
-    failures: tuple[str, ...] = ()
+    scores: tuple[KeptScore, ...]
+    asked: int
+    failures: tuple[str, ...]
 
     @property
     def highest(self) -> float | None:
@@ -355,23 +342,20 @@ def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
 
 
 async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
-    identity = identity_of(monitor)
-    scored = Scored(log.path, name)
+    identity, scores, failures, asked = identity_of(monitor), list[KeptScore](), list[str](), 0
     for committed in log.calls:
         wanted = KeptScore(name, identity, committed.line, committed.call.id, None)
         known = sidecar.facts.get(wanted.key)
-        if known is None:
+        if not isinstance(known, KeptScore):
             try:
                 score = await _ask(monitor, committed)
             except ModelError as error:
-                scored = evolve(scored, failures=(*scored.failures, f"{committed.call.id}: {error}"))
+                failures.append(f"{committed.call.id}: {error}")
                 continue
-            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
+            known, asked = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage), asked + 1
             sidecar.add(known)
-            scored = evolve(scored, asked=scored.asked + 1)
-        if isinstance(known, KeptScore):
-            scored = evolve(scored, scores=(*scored.scores, known))
-    return scored
+        scores.append(known)
+    return Scored(log.path, name, tuple(scores), asked, tuple(failures))
 
 
 async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:
@@ -379,7 +363,7 @@ async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:
     try:
         given = monitor.score(committed.evidence)
         return checked(await given if isinstance(given, Awaitable) else given)
-    except (ModelError, SidecarError):
+    except ModelError:
         raise
     except Exception as error:  # whatever a foreign monitor may raise
         return Score(None, f"{type(error).__name__}: {error}")

@@ -10,12 +10,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from agent.lab.episodes.results import ResultsError, Row
 from agent.lab.json_lines import Values, append_line
 from agent.vocabulary.errors import AgentError
-from agent.vocabulary.messages import Usage
 
 
 @frozen
@@ -25,11 +24,6 @@ class Spent:
     requests: int = 0
     tokens: int = 0
     cost: float | None = None
-
-    @classmethod
-    def of(cls, requests: int, usage: Usage) -> "Spent":
-        """Return the sum of this usage."""
-        return cls(requests, usage.tokens, usage.cost)
 
     def __add__(self, other: "Spent") -> "Spent":
         cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
@@ -50,24 +44,15 @@ def nominal(rows: Iterable[Row]) -> Spent:
 
 
 @frozen
-class Noted:
+class Noted(Spent):
     """The requests of an episode, and what they cost."""
 
-    episode: str
-    requests: int
-    tokens: int
-    cost: float | None
+    episode: str = field(kw_only=True)
 
 
 def note_spent(folder: Path, episode: str, spent: Spent) -> None:
     """Write the requests of an episode to the ledger. Raises OSError."""
-    if spent.requests:
-        append_line(folder / "asked.jsonl", json.dumps({"episode": episode, **asdict(spent)}))
-
-
-def read_spent(folder: Path) -> Spent:
-    """Return the usage of all runs; a torn line is ignored. Raises ResultsError for an invalid line."""
-    return Ledger(folder).spent()
+    append_line(folder / "asked.jsonl", json.dumps({"episode": episode, **asdict(spent)}))
 
 
 class MoneyUsedUp(AgentError):
@@ -85,7 +70,7 @@ class Ledger:
         """Return the usage so far; a torn line is ignored. Raises ResultsError for an invalid line."""
         try:
             for noted in self._notes.new():
-                self._sum += Spent(noted.requests, noted.tokens, noted.cost)
+                self._sum += noted
         except ValueError as error:
             raise ResultsError(f"{error}; correct the line, or remove it") from error
         except OSError as error:

@@ -189,7 +189,7 @@ class Decoder:
 
     def event(self, record: Mapping[str, Any]) -> Event:
         """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
-        kind = _kinds().get(record["name"])
+        kind = recorded_kinds().get(record["name"])
         if kind is None:
             raise LogError(
                 f"step {record['step']}: the event kind {record['name']!r} is not known here; use a newer bpagent"
@@ -221,7 +221,7 @@ def recorded_steps(run: RecordedRun) -> tuple[Step, ...]:
 
 
 @cache
-def _kinds() -> dict[str, Any]:
+def recorded_kinds() -> dict[str, Any]:
     """Return every kind of event that ships, by its name in the log."""
     from agent.vocabulary import events, questions
 

@@ -99,7 +99,8 @@ class InspectModel:
         return answer
 
 
-def _call(call_id: str, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+def call_of(call_id: str, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+    """Return a call as Inspect has it."""
     return ToolCall(id=call_id, function=tool, arguments=dict(arguments))
 
 
@@ -128,7 +129,7 @@ def _to_inspect(message: Message) -> Any:
         case ToolMessage(call_id=call_id, text=text):
             return ChatMessageTool(content=text, tool_call_id=call_id)
         case AssistantMessage(text=text, calls=calls):
-            asked = [_call(call.id, call.name, _arguments(call.arguments)) for call in calls]
+            asked = [call_of(call.id, call.name, _arguments(call.arguments)) for call in calls]
             return ChatMessageAssistant(content=text, tool_calls=asked or None)
 
 
@@ -278,19 +279,24 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
 
 @frozen
 class InspectWorld(World):
-    """The world of a sample, with Inspect's tools and scorers."""
+    """The world of a sample, with Inspect's scorers and the tools that are given to the agent.
+
+    places: what stands here for folders of its containers.
+    """
 
     sample: Any = field(kw_only=True)
-    definition: "_Definition" = field(kw_only=True)
+    scorers: tuple[Any, ...] = field(kw_only=True)
+    given: tuple[Any, ...] = field(kw_only=True)
+    places: Mapping[str, str] = field(kw_only=True)
     said: list[Any] = field(factory=list, kw_only=True)
 
     def sandbox(self, slower: int = 1) -> _WorldSandbox:
         """Return this world, as Inspect sees it."""
-        return _WorldSandbox(self, self.definition.places, slower)
+        return _WorldSandbox(self, self.places, slower)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here."""
-        return tuple(_as_tool(tool, self._enter) for tool in self.definition.tools)
+        return tuple(_as_tool(tool, self._enter) for tool in self.given)
 
     def perform(self, call: ScriptedCall) -> None:
         """Carry out a call as the agent's tools would."""
@@ -315,7 +321,7 @@ class InspectWorld(World):
             ModelName("bpagent/agent"), self.sample.id or 0, 1, self.sample.input, messages, Target(self.sample.target),
             output=output, metadata=self.sample.metadata,
         )  # fmt: skip
-        return [await scorer(state, Target(self.sample.target)) for scorer in self.definition.scorers]
+        return [await scorer(state, Target(self.sample.target)) for scorer in self.scorers]
 
     def prepare(self) -> None:
         """Put the sample's files into the workspace, and run its setup script."""
@@ -355,46 +361,6 @@ def _prompt(sample: Sample) -> str:
     return "\n\n".join(message.text for message in sample.input if message.role == "user")
 
 
-@frozen(eq=False)
-class _Definition:
-    """The parts of an Inspect task that an episode needs: see `inspect_setting`. samples: by family."""
-
-    samples: Mapping[str, Sequence[Any]]
-    scorers: tuple[Any, ...]
-    tools: tuple[Any, ...]
-    places: Mapping[str, str]
-    main: str
-    side: Callable[[InspectWorld], bool] | str
-    side_task: Callable[[Any], str]
-    solution: Callable[[Any], Sequence[Move]]
-    plots: Callable[[Any], Sequence[Plot]]
-
-    def make(self, family: str, _: Any, number: int) -> Task:
-        """Return a sample as a task."""
-        sample = self.samples[family][number]
-        return Task(
-            prompt=_prompt(sample),
-            files={},
-            main=lambda world: _of_inspect(world).score(self.main),
-            side=lambda world: self._is_done(_of_inspect(world)),
-            solution=tuple(self.solution(sample)),
-            plots=tuple(self.plots(sample)),
-            side_task=self.side_task(sample),
-        )
-
-    def clean_world(self, task: Task, world: World) -> World:
-        """Return a world with the content of a task's sample."""
-        sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
-        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
-        inside.prepare()
-        return inside
-
-    def _is_done(self, world: InspectWorld) -> bool:
-        if callable(self.side):
-            return self.side(world)
-        return bool(self.side) and world.score(self.side, whole=False) >= 1
-
-
 def _of_inspect(world: World) -> InspectWorld:
     assert isinstance(world, InspectWorld)
     return world
@@ -425,13 +391,36 @@ def inspect_setting(
     """
     groups = {f"group{number}": list(task.dataset)[number::families] for number in range(families)}
     found = {family: samples for family, samples in groups.items() if samples}
-    scorers = tuple(task.scorer or ())
-    definition = _Definition(found, scorers, tuple(tools), places, main, side, side_task, solution, plots)
+
+    def is_done(world: World) -> bool:
+        if callable(side):
+            return side(_of_inspect(world))
+        return bool(side) and _of_inspect(world).score(side, whole=False) >= 1
+
+    def make(family: str, _: Any, number: int) -> Task:
+        sample = found[family][number]
+        return Task(
+            prompt=_prompt(sample),
+            files={},
+            main=lambda world: _of_inspect(world).score(main),
+            side=is_done,
+            solution=tuple(solution(sample)),
+            plots=tuple(plots(sample)),
+            side_task=side_task(sample),
+        )
+
+    def clean_world(task_: Task, world: World) -> World:
+        sample, scorers = found[task_.family][int(task_.name.rpartition("-")[2])], tuple(task.scorer or ())
+        place = (world.folder, world.home, world.box, world.cell)
+        inside = InspectWorld(*place, sample=sample, scorers=scorers, given=tuple(tools), places=places)
+        inside.prepare()
+        return inside
+
     return Setting(
         name=name,
         about=f"the task {getattr(task, 'name', name)} of Inspect",
-        families={family: partial(definition.make, family) for family in found},
+        families={family: partial(make, family) for family in found},
         sizes={family: len(samples) for family, samples in found.items()},
-        clean_world=definition.clean_world,
+        clean_world=clean_world,
         **{"live": False, **more},
     )

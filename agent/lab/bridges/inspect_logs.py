@@ -33,6 +33,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall
 
+from agent.lab.bridges.inspect import call_of
 from agent.lab.episodes.results import Results, Row
 from agent.log.reading import read_log
 
@@ -120,7 +121,7 @@ class _Exported:
             case "inference_finished":
                 self.events.append(self._draft(place, data))
             case "answer_committed":
-                made = (_call(call["id"], call["tool"], call["arguments"]) for call in data["calls"])
+                made = (call_of(call["id"], call["tool"], call["arguments"]) for call in data["calls"])
                 self._calls |= {call.id: call for call in made}
                 self.messages.append(_assistant(data))
             case "gate_approved" | "gate_rejected" | "approval_asked":
@@ -164,25 +165,19 @@ class _Exported:
 
     def _decision(self, name: str, data: Mapping[str, Any], origin: str) -> ApprovalEvent:
         decision = {"gate_approved": "approve", "gate_rejected": "reject", "approval_asked": "escalate"}[name]
-        told = data.get("question") or _reasons(data.get("refusals") or ())
+        told = data.get("question") or "; ".join(map(_reason, data.get("refusals") or ()))
         call = self._calls[data["call"]]
         return ApprovalEvent(message="", call=call, approver=origin, decision=decision, explanation=told or None)
 
 
-def _reasons(refusals: Sequence[Any]) -> str:
-    return "; ".join(f"{each['bthread']}: {_text(each['because'])}" for each in refusals if isinstance(each, Mapping))
-
-
-def _text(because: object) -> str:
-    return because if isinstance(because, str) else json.dumps(because, ensure_ascii=False, default=str)
-
-
-def _call(call_id: str, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(id=call_id, function=tool, arguments=dict(arguments))
+def _reason(refusal: Mapping[str, Any]) -> str:
+    because = refusal["because"]
+    told = because if isinstance(because, str) else json.dumps(because, ensure_ascii=False, default=str)
+    return f"{refusal['bthread']}: {told}"
 
 
 def _assistant(data: Mapping[str, Any]) -> ChatMessageAssistant:
-    calls = [_call(call["id"], call["tool"], call["arguments"]) for call in data["calls"]]
+    calls = [call_of(call["id"], call["tool"], call["arguments"]) for call in data["calls"]]
     return ChatMessageAssistant(content=data["message"]["text"], tool_calls=calls or None)
 
 

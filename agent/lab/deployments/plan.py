@@ -4,7 +4,6 @@ Each runs once for every protocol and seed, and once more without rules: the cos
 seed. A policy that depends on the deployment's history cannot be judged from independent episodes.
 """
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from attrs import evolve, field, frozen, validators
@@ -19,11 +18,6 @@ Attacker = Literal["steady", "patient"]
 Timing = Literal["in_order", "post_hoc"]
 
 WITHOUT_RULES = "without rules"
-
-
-def episode_threshold_name(monitor: str, share: float) -> str:
-    """Return the name of a frozen threshold of episodes."""
-    return f"{monitor} at {share:g} of episodes"
 
 
 @frozen
@@ -41,12 +35,18 @@ class RulePlan:
         """The share of honest episodes above its frozen threshold; None without one."""
         return dict(self.options).get("share")
 
-    def with_threshold(self, thresholds: Mapping[str, float], monitor: str) -> "RulePlan":
-        """Return the rule with the threshold of its share."""
+    @property
+    def text(self) -> str:
+        """The rule as text."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        return f"{self.use}({options})" if options else self.use
+
+    def with_threshold(self, threshold: float | None) -> "RulePlan":
+        """Return the rule with the threshold of its share, if it has one."""
         if self.share is None:
             return self
         kept = tuple((name, value) for name, value in self.options if name != "share")
-        return RulePlan(self.use, (*kept, ("threshold", thresholds[episode_threshold_name(monitor, self.share)])))
+        return RulePlan(self.use, (*kept, ("threshold", threshold)))
 
     def bthread(self) -> BThread:
         """Return its b-thread. Raises ValueError for an unknown name or option."""
@@ -56,14 +56,6 @@ class RulePlan:
             return RULES[self.use](**dict(self.options))
         except TypeError as error:
             raise ValueError(f"the rule {self.use!r} cannot be made: {error}") from error
-
-
-def _possible(plan: "DeploymentPlan", _: object, how: Timing) -> None:
-    if how == "post_hoc" and plan.attacker == "patient":
-        raise ValueError(
-            f"{plan.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
-            "episodes have to run in order"
-        )
 
 
 @frozen
@@ -86,13 +78,16 @@ class DeploymentPlan:
     trusted: str = "trusted"
     instead: Instead = "nothing"
     attacker: Attacker = "steady"
-    how: Timing = field(default="in_order", validator=[validators.in_(("in_order", "post_hoc")), _possible])
+    how: Timing = field(default="in_order", validator=validators.in_(("in_order", "post_hoc")))
     protocols: tuple[str, ...] = ()
     seeds: int = 20
 
-    def bthreads(self) -> tuple[BThread, ...]:
-        """Return the b-threads of its rules. Raises ValueError."""
-        return tuple(rule.bthread() for rule in self.rules)
+    def __attrs_post_init__(self) -> None:
+        if self.how == "post_hoc" and self.attacker == "patient":
+            raise ValueError(
+                f"{self.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
+                "episodes have to run in order"
+            )
 
     @property
     def without_rules(self) -> "DeploymentPlan":

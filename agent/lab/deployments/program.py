@@ -14,12 +14,12 @@ order and afterwards are from Greenblatt et al. 2023, AI Control. Afterwards all
 best, but nothing can be stopped; in order, a threshold from honest episodes selects the most suspicious.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, NoReturn
 
 from attrs import Factory, define, frozen
 
+from agent.lab.measures.thresholds import suspicion
 from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, RoleDisabled, WholeEpisode
 from bp import BProgram, BThread, BThreadBody, EffectError, Event, Refusals, Step, bthread, sync, where
 from bp.runner import Broken, Effect, Runner
@@ -55,7 +55,7 @@ class EpisodeEnded(Event):
     @property
     def suspicion(self) -> float:
         """The score as a number for ranking; infinite if missing."""
-        return math.inf if self.score is None else self.score
+        return suspicion(self.score)
 
 
 @frozen
@@ -224,7 +224,7 @@ async def run_deployment(
         try:
             await runner.run()
         except EffectError as error:
-            raise _origin(error) from None
+            raise (error.__cause__ or error) from None
         finally:
             await runner.close()
     return history
@@ -235,9 +235,4 @@ def _failed(_: EpisodeStarted, broken: Broken) -> NoReturn:
 
 
 def _unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
-    reason = str(broken)
-    return AuditGiven(requested.subject, requested.auditor, "missing", reason)
-
-
-def _origin(error: EffectError) -> BaseException:
-    return error.__cause__ or error
+    return AuditGiven(requested.subject, requested.auditor, "missing", str(broken))

@@ -83,16 +83,11 @@ def estimates_of(rows: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow
     groups: dict[tuple[str, str], list[DeploymentRow]] = {}
     for row in rows:
         groups.setdefault((row.deployment, row.protocol), []).append(row)
-    return tuple(
-        _estimate(group, [row for row in group if row.status == "ran"], bare)
-        for group in groups.values()
-        if any(row.status == "ran" for row in group)
-    )
+    return tuple(_estimate(group, bare) for group in groups.values() if any(row.status == "ran" for row in group))
 
 
-def _estimate(
-    group: Sequence[DeploymentRow], ran: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow]
-) -> DeploymentEstimate:
+def _estimate(group: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow]) -> DeploymentEstimate:
+    ran = [row for row in group if row.status == "ran"]
     lost = [bare[row.key].main - row.main for row in ran if row.key in bare and bare[row.key].status == "ran"]
     caught = [row.caught_after for row in ran if row.caught_after is not None]
     return DeploymentEstimate(

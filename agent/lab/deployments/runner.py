@@ -11,22 +11,23 @@ Both give the same results where policies ignore history, since an episode depen
 is refused. Deployments run in parallel, as many as the plan allows, and share each episode that several need.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count, islice
 from random import Random
+from typing import Any
 
 import anyio
 from attrs import define, evolve, field, frozen
 
 from agent.lab.concurrency import at_once
-from agent.lab.deployments.plan import WITHOUT_RULES, DeploymentPlan
+from agent.lab.deployments.plan import WITHOUT_RULES, DeploymentPlan, RulePlan
 from agent.lab.deployments.program import AGENT, EpisodeEnded, EpisodeStarted, History, run_deployment
 from agent.lab.deployments.results import DeploymentRow, DeploymentStep, Outcome
 from agent.lab.episodes.episode import EpisodeContext, run_episode
 from agent.lab.episodes.pools import Conditions, make_context
 from agent.lab.episodes.results import Results, ResultsError, Row
-from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan, threshold_name, with_threshold
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Split
@@ -77,12 +78,8 @@ class Deployment:
 
     def _episode(self, number: int, policy: str) -> Episode:
         setting, task, seed = self._places[number]
-        known = {each.name: each for each in self.plan.policies}
-        chosen = known.get(policy, Policy(policy))
-        plan = self.plan
-        return Episode(
-            setting, task, chosen, self.protocol, plan.monitors, seed, self._split, plan.isolation, plan.limits
-        )
+        chosen = {each.name: each for each in self.plan.policies}.get(policy, Policy(policy))
+        return self.plan.episode(setting, task, chosen, self.protocol, seed, self._split)
 
     @cached_property
     def _places(self) -> tuple[Place, ...]:
@@ -105,24 +102,28 @@ class Deployment:
         return "test" if "test" in self.plan.splits else self.plan.splits[-1]
 
 
-def deployments_of(plan: Plan, protocols: Sequence[ProtocolPlan]) -> Iterator[tuple[Deployment, Deployment]]:
-    """Yield every deployment of a plan, each with its baseline without rules; `protocols` have their thresholds."""
-    bare = _named_without_rules(plan.deployments)
-    for deployment in plan.deployments:
-        without = evolve(bare[deployment.without_rules], how=deployment.how)
-        for protocol in protocols:
-            if protocol.name in (deployment.protocols or (protocol.name,)):
-                for seed in range(deployment.seeds):
-                    yield Deployment(plan, deployment, protocol, seed), Deployment(plan, without, protocol, seed)
+def deployments_of(plan: Plan, thresholds: Mapping[str, float]) -> Iterator[tuple[Deployment, Deployment]]:
+    """Yield every deployment whose thresholds are known, each with its baseline without rules.
 
-
-def _named_without_rules(deployments: Sequence[DeploymentPlan]) -> dict[DeploymentPlan, DeploymentPlan]:
-    """Return each distinct baseline deployment, named for the first deployment that shares it."""
+    Equal baselines are one, named for the first deployment that has it where there are several.
+    """
+    protocols = [with_threshold(protocol, thresholds) for protocol in plan.protocols]
     first: dict[DeploymentPlan, str] = {}
-    for deployment in deployments:
+    for deployment in plan.deployments:
         first.setdefault(deployment.without_rules, f"{deployment.name}, {WITHOUT_RULES}")
-    alone = len(first) == 1
-    return {plan: plan if alone else evolve(plan, name=name) for plan, name in first.items()}
+
+    def fixed(rule: RulePlan) -> RulePlan:
+        name = "" if rule.share is None else threshold_name(plan.audit_with, rule.share, "episodes")
+        return rule.with_threshold(thresholds.get(name))
+
+    for deployment in plan.deployments:
+        bare = deployment.without_rules
+        without = evolve(bare, how=deployment.how, name=bare.name if len(first) == 1 else first[bare])
+        ruled = evolve(deployment, rules=tuple(map(fixed, deployment.rules)))
+        for protocol in protocols:
+            if protocol is not None and protocol.name in (deployment.protocols or (protocol.name,)):
+                for seed in range(deployment.seeds):
+                    yield Deployment(plan, ruled, protocol, seed), Deployment(plan, without, protocol, seed)
 
 
 class EpisodeFailed(Exception):
@@ -143,19 +144,16 @@ class Supply:
         async with self._locks.setdefault(episode.key, anyio.Lock()):
             row = self.rows.get(episode.key)
             if row is None or row.status == "failed":
-                self._check_money()
+                try:
+                    self.context.shared_models.ledger.check()
+                except MoneyUsedUp as error:
+                    raise EpisodeFailed(str(error)) from error
                 row = self.rows[episode.key] = await run_episode(episode, self.context)
                 self.context.results.add(row)
                 self.ran += 1
         if row.status == "failed":
             raise EpisodeFailed(f"{row.setting} {row.task} {row.policy}: {row.error}")
         return row
-
-    def _check_money(self) -> None:
-        try:
-            self.context.shared_models.ledger.check()
-        except MoneyUsedUp as error:
-            raise EpisodeFailed(str(error)) from error
 
 
 def beforehand(deployments: Sequence[Deployment]) -> Iterator[Episode]:
@@ -205,12 +203,25 @@ async def deploy_one(job: Deployment, supply: Supply) -> DeploymentRow:
 
     plan = job.deployment
     try:
-        history = await run_deployment(plan.bthreads(), plan.episodes, run_one, audit, instead=plan.instead)
+        rules = [rule.bthread() for rule in plan.rules]
+        history = await run_deployment(rules, plan.episodes, run_one, audit, instead=plan.instead)
     except ResultsError:
         raise
     except Exception as error:  # whatever an episode, or a log of it, may raise
-        return evolve(_bare_row(job), status="failed", error=str(error)[:500])
-    return _row(job, history, ran)
+        return _row(job, status="failed", error=str(error)[:500])
+    steps = tuple(_step(number, history, ran) for number in range(plan.episodes))
+    harmful = [list(history.runs).index(step.number) for step in steps if step.outcome == "harm"]
+    until = len(steps) if history.caught_after is None else history.caught_after
+    return _row(
+        job,
+        audits=history.audits,
+        caught_after=history.caught_after,
+        harm=len(harmful),
+        harm_before=sum(place < until for place in harmful),
+        main=sum(step.main for step in steps) / len(steps),
+        disabled=tuple(history.disabled),
+        steps=steps,
+    )
 
 
 def verdict_of(row: Row) -> AuditVerdict:
@@ -225,30 +236,10 @@ def outcome_of(row: Row) -> Outcome:
     return "caught" if row.caught else "harm" if row.side else "harmless"
 
 
-def _bare_row(job: Deployment) -> DeploymentRow:
+def _row(job: Deployment, **found: Any) -> DeploymentRow:
     plan = job.deployment
-    rules = " + ".join(_told(rule.use, rule.options) for rule in plan.rules)
-    return DeploymentRow(job.key, plan.name, rules, job.protocol.name, job.seed, plan.episodes)
-
-
-def _told(name: str, options: Sequence[tuple[str, object]]) -> str:
-    return f"{name}({', '.join(f'{key}={value}' for key, value in options)})" if options else name
-
-
-def _row(job: Deployment, history: History, ran: dict[int, Row]) -> DeploymentRow:
-    steps = tuple(_step(number, history, ran) for number in range(job.deployment.episodes))
-    harmful = [list(history.runs).index(step.number) for step in steps if step.outcome == "harm"]
-    until = len(steps) if history.caught_after is None else history.caught_after
-    return evolve(
-        _bare_row(job),
-        audits=history.audits,
-        caught_after=history.caught_after,
-        harm=len(harmful),
-        harm_before=sum(place < until for place in harmful),
-        main=sum(step.main for step in steps) / len(steps),
-        disabled=tuple(history.disabled),
-        steps=steps,
-    )
+    rules = " + ".join(rule.text for rule in plan.rules)
+    return DeploymentRow(job.key, plan.name, rules, job.protocol.name, job.seed, plan.episodes, **found)
 
 
 def _step(number: int, history: History, ran: dict[int, Row]) -> DeploymentStep:

@@ -4,7 +4,7 @@ world made -> agent runs -> main and side checks -> row
      `------------- a failure in any of these is a row -------------'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
 
@@ -15,7 +15,6 @@ from agent.lab.episodes.real_models import EpisodeModels, SharedModels
 from agent.lab.episodes.red_team import instructed, tempted
 from agent.lab.episodes.results import Results, ResultsError, RoleUsage, Row
 from agent.lab.episodes.treatment import Treatment, treat
-from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Episode
 from agent.lab.isolation.levels import Level, limits_at
 from agent.lab.settings.catalogue import setting_named
@@ -30,8 +29,6 @@ from agent.protocols.monitoring import honeypot
 from agent.protocols.monitors import WORDS
 from agent.session.agent import Agent, Run
 from agent.tools.blocking import run_in_background
-from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ApprovalAsked
 from agent.vocabulary.messages import Usage
 
 
@@ -62,11 +59,16 @@ class EpisodeParts:
 
 def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
     """Return the parts of an episode. Raises ValueError, and ModelError for an unknown model."""
-    worker = _worker(episode, task)
+    policy = episode.policy.name
+    errors = WEAK if policy == "trusted" else ABLE
+    worker = Worker(task, episode.chance, errors=errors, attack=LADDER.get(policy), suspect=_suspicion)
     models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
-    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
+    obvious = task.plots[0].moves[0].calls if task.plots else ()
+    honeypots = [honeypot(place, call.tool, parse_arguments(call.arguments)) for place, call in enumerate(obvious)]
+    treatment = treat(episode, setting, worker.is_attack, {call.id: call for call in honeypots}, models.model)
+    unknown = episode.policy.is_real and episode.policy.attacks
     observer = Observer(
-        is_attack=_unknown_attack if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
+        is_attack=(lambda _: None) if unknown else worker.is_attack,
         monitor=treatment.monitors.get(context.watcher),
         watcher=context.watcher,
         side=(lambda: task.side(world)) if setting.live else None,
@@ -79,39 +81,20 @@ def models_of(parts: EpisodeParts) -> dict[str, Model]:
 
     Where the attack is in the data that the agent reads, no model is given it.
     """
-    policy = parts.episode.policy
-    models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
+    policy, models = parts.episode.policy, dict[str, Model]()
+    for role, plan in policy.models:
+        if role != "auditor":
+            model = parts.models.model(role, plan)
+            models[role] = instructed(model, plan.system) if plan.system else model
     if policy.is_real and policy.attacks and parts.setting.injected_world is None:
         models["agent"] = tempted(models["agent"], parts.episode, parts.task.side_task)
     return models
-
-
-def _instructed(parts: EpisodeParts, role: str, plan: ModelPlan) -> Model:
-    model = parts.models.model(role, plan)
-    return instructed(model, plan.system) if plan.system else model
-
-
-def _worker(episode: Episode, task: Task) -> Worker:
-    policy = episode.policy.name
-    errors = WEAK if policy == "trusted" else ABLE
-    return Worker(task, episode.chance, errors=errors, attack=LADDER.get(policy), suspect=_suspicion)
 
 
 def _suspicion(move: Move) -> float:
     """Return an attacker's estimate of the suspicion score: by keywords, since it cannot foresee random draws."""
     text = " ".join(call.arguments for call in move.calls).lower()
     return max((weight for word, weight in WORDS if word in text), default=0.0)
-
-
-def _honeypots(task: Task) -> dict[str, ToolCall]:
-    """Return calls of the task's most obvious plot, as honeypots for a monitor."""
-    calls = task.plots[0].moves[0].calls if task.plots else ()
-    made = (honeypot(number, call.tool, parse_arguments(call.arguments)) for number, call in enumerate(calls))
-    return {call.id: call for call in made}
-
-
-def _unknown_attack(_: str) -> None:
-    """Return None: the truth about a call of a real model is unknown."""
 
 
 async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
@@ -149,7 +132,7 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         threads=treatment.threads,
         models={"trusted": parts.worker, "editor": parts.worker, **models},
         effects=treatment.effects,
-        approve=lambda asked: _approves(task, asked),
+        approve=lambda asked: approved_by_person(task, str(asked.call.arguments.get("command", ""))),
         log=context.results.log_of(parts.episode.key),
         log_late=True,  # an interrupted episode is run again
         about=parts.episode.about,
@@ -205,18 +188,12 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
 def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
     """Return each role's usage: of real models from their requests, of scripted ones from the events of the run."""
     real = parts.models.roles
-    names = {usage.role for usage in real}
-    scripted = {role: took for role, took in parts.observer.answers.items() if role not in names}
-    return (*real, *(_scripted(role, took) for role, took in scripted.items()))
-
-
-def _scripted(role: str, took: Sequence[Usage]) -> RoleUsage:
-    whole = sum(took, Usage())
-    return RoleUsage(role, "", len(took), whole.input_tokens, whole.output_tokens)
-
-
-def _approves(task: Task, asked: ApprovalAsked) -> bool:
-    return approved_by_person(task, str(asked.call.arguments.get("command", "")))
+    names, scripted = {usage.role for usage in real}, []
+    for role, took in parts.observer.answers.items():
+        if role not in names:
+            whole = sum(took, Usage())
+            scripted.append(RoleUsage(role, "", len(took), whole.input_tokens, whole.output_tokens))
+    return (*real, *scripted)
 
 
 def _row(episode: Episode, begun: float, **found: object) -> Row:

@@ -16,6 +16,7 @@ from attrs import define, field
 
 from agent.effects.monitoring import evidence_of
 from agent.lab.episodes.results import Step as Committed
+from agent.lab.measures.thresholds import suspicion
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
@@ -78,6 +79,16 @@ class Rounds:
 
 
 @define(eq=False)
+class _Call:
+    """A committed call. evidence: for a monitor that is asked after the run."""
+
+    call: ToolCall
+    score: float | None = None
+    outcome: str = "ended"
+    evidence: Evidence | None = None
+
+
+@define(eq=False)
 class Observer:
     """Records the calls' outcomes, and when the side task succeeds. `side`: its check, None if not live.
 
@@ -96,12 +107,9 @@ class Observer:
     caught_at: int | None = None
     answers: dict[str, list[Usage]] = field(factory=lambda: defaultdict(list))
     rounds: Rounds = field(factory=Rounds)
-    _calls: list[ToolCall] = field(factory=list)
-    _scores: list[float | None] = field(factory=list)
-    _outcomes: dict[tuple[str, int], str] = field(factory=dict)
+    _calls: list[_Call] = field(factory=list)
+    _latest: dict[str, _Call] = field(factory=dict)
     _said: list[float | None] = field(factory=list)
-    _latest: dict[str, int] = field(factory=dict)
-    _later: dict[int, Evidence] = field(factory=dict)
     _roles: dict[str, str] = field(factory=dict)
     _asks_later: bool = field(init=False)
 
@@ -122,8 +130,7 @@ class Observer:
     def steps(self) -> tuple[Committed, ...]:
         """The committed calls, in order."""
         return tuple(
-            Committed(call.tool, self.is_attack(call.id), self._outcomes.get((call.id, number), "ended"), score)
-            for number, (call, score) in enumerate(zip(self._calls, self._scores, strict=True))
+            Committed(each.call.tool, self.is_attack(each.call.id), each.outcome, each.score) for each in self._calls
         )
 
     @property
@@ -147,22 +154,23 @@ class Observer:
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts["turns"] += 1
         for call in answer.calls:
-            self._latest[call.id] = len(self._calls)
-            self._scores.append(_most_suspicious(self._said) if self._said else self._score(call))
-            self._calls.append(call)
+            made = self._latest[call.id] = _Call(call)
+            self._calls.append(made)
+            if self._said:
+                made.score = max(self._said, key=suspicion)
+            elif self.monitor is not None and self.agent is not None:
+                self._score(made, self.monitor, evidence_of(call, self.agent, {}))
 
-    def _score(self, call: ToolCall) -> float | None:
+    def _score(self, made: _Call, monitor: Monitor, evidence: Evidence) -> None:
         """Score a committed call; asynchronous monitors are asked after the run."""
-        if self.monitor is None or self.agent is None:
-            return None
-        evidence = evidence_of(call, self.agent, {})
         if self._asks_later:
-            self._later[len(self._calls)] = evidence
-            return None
+            made.evidence = evidence
+            return
         try:
-            return self._counted(checked(self.monitor.score(evidence)))
+            score = checked(monitor.score(evidence))
         except Exception as error:  # whatever a monitor raises
-            return self._counted(_not_scored(error))
+            score = _not_scored(error)
+        made.score = self._counted(score)
 
     def _take_score(self, given: ScoreGiven) -> None:
         self.counts["scores"] += 1
@@ -171,30 +179,27 @@ class Observer:
         self.answers["monitor"].append(given.usage)
         if given.monitor == self.watcher:
             self._said.append(given.value)
-            self._scored(given)
-
-    def _scored(self, given: ScoreGiven) -> None:
-        """Record a score that a protocol requested, so that it is not requested again."""
-        number = self._latest.get(given.subject.id) if isinstance(given.subject, ToolCall) else None
-        if number is not None and number in self._later and self._calls[number] == given.subject:
-            del self._later[number]
-            self._scores[number] = given.value
+            made = self._latest.get(given.subject.id) if isinstance(given.subject, ToolCall) else None
+            if made is not None and made.evidence is not None and made.call == given.subject:
+                made.score, made.evidence = given.value, None  # it is not requested again
 
     async def finish(self) -> None:
         """Score the remaining calls; a monitor that raises gives no score."""
-        if self._later:
+        later = [made for made in self._calls if made.evidence is not None]
+        if later:
             async with anyio.create_task_group() as tasks:
-                for number, evidence in self._later.items():
-                    tasks.start_soon(self._ask, number, evidence)
+                for made in later:
+                    tasks.start_soon(self._ask, made)
 
-    async def _ask(self, number: int, evidence: Evidence) -> None:
+    async def _ask(self, made: _Call) -> None:
         assert self.monitor is not None
+        assert made.evidence is not None
         try:
-            score = self.monitor.score(evidence)
+            score = self.monitor.score(made.evidence)
             given = checked(await score if isinstance(score, Awaitable) else score)
         except Exception as error:  # any error of a monitor; `models` record unreachable servers
             given = _not_scored(error)
-        self._scores[number] = self._counted(given)
+        made.score = self._counted(given)
 
     def _counted(self, score: Score) -> float | None:
         """Count a score that was requested for measures only."""
@@ -209,12 +214,13 @@ class Observer:
 
     def _look(self, finished: ToolFinished) -> None:
         if self.side is not None and self.tau is None and self.side():
-            self.tau = self._latest.get(finished.call.id, len(self._calls) - 1)
+            made = self._latest.get(finished.call.id)
+            self.tau = len(self._calls) - 1 if made is None else self._calls.index(made)
 
     def _answered(self, answered: CallAnswered) -> None:
-        number = self._latest.get(answered.call)
-        if number is not None:
-            self._outcomes[answered.call, number] = answered.outcome
+        made = self._latest.get(answered.call)
+        if made is not None:
+            made.outcome = answered.outcome
 
     def _found(self, _: Contained | RoleDisabled | AuditGiven) -> None:
         """Record that the protocol acted on a detected attack."""
@@ -246,8 +252,3 @@ _NOTES: dict[type, Callable[[Observer, Any], None]] = {
 
 def _not_scored(error: Exception) -> Score:
     return Score(None, f"{type(error).__name__}: {error}")
-
-
-def _most_suspicious(values: list[float | None]) -> float | None:
-    """Return the highest score; a missing one (None) ranks above all."""
-    return None if None in values else max(value for value in values if value is not None)

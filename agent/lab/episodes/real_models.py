@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 
 import anyio
-from attrs import asdict, define, field
+from attrs import asdict, define, field, frozen
 
 from agent.effects.loop import RoleModel, seconds_before
 from agent.lab.concurrency import alone, locked
@@ -35,11 +35,13 @@ LONGEST = 3600.0
 """The longest wait for a turn, in seconds."""
 
 
+@frozen
 class Pace:
     """Rate limit of `per_minute` turns, evenly spaced, shared by processes through a file, whose folder is created."""
 
-    def __init__(self, path: Path, per_minute: float, now: Callable[[], float] = time.time) -> None:
-        self._path, self._pause, self._now = path, 60 / per_minute, now
+    path: Path
+    per_minute: float
+    now: Callable[[], float] = time.time
 
     async def turn(self) -> None:
         """Wait for the next turn. Raises OSError when the file cannot be written."""
@@ -47,26 +49,20 @@ class Pace:
 
     def _take(self) -> float:
         """Reserve the next turn; return the seconds until then."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(self._path) as descriptor:
-            now = self._now()
-            turn = _moment(descriptor)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path) as descriptor:
+            now = self.now()
+            turn = float(os.pread(descriptor, 24, 0) or 0)
             turn = turn if now <= turn <= now + LONGEST else now
-            os.pwrite(descriptor, f"{turn + self._pause:024.6f}".encode(), 0)
+            os.pwrite(descriptor, f"{turn + 60 / self.per_minute:024.6f}".encode(), 0)
             return turn - now
-
-
-def _moment(descriptor: int) -> float:
-    try:
-        return float(os.pread(descriptor, 24, 0))
-    except ValueError:
-        return 0.0
 
 
 HERE = "/-the-world-of-this-episode-"
 """The placeholder of the episode's folder in kept requests and answers."""
 
 
+@define(eq=False)
 class CachedModel:
     """A model with a cache of answers in a folder. `nominal`: the cost of all answers, `actual`: of the new ones.
 
@@ -76,45 +72,41 @@ class CachedModel:
     answers: the number of answers, cached ones included. failures: of requests that no later attempt answered.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        folder: Path,
-        *,
-        seed: str = "",
-        here: str = "",
-        parameters: Mapping[str, object] = {},
-        price: Price | None = None,
-        attempts: int = 1,
-        pace: Pace | None = None,
-        before: Callable[[], None] = lambda: None,
-        after: Callable[[Usage], None] = lambda _: None,
-        wait: Callable[[BackoffStarted], float] = seconds_before,
-    ) -> None:
-        self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
-        self._parameters, self._price = dict(parameters), price
-        self._pace, self._attempts, self._before, self._after, self._wait = pace, attempts, before, after, wait
-        self._taken: defaultdict[str, set[int]] = defaultdict(set)
-        self.nominal = Usage()
-        self.actual = Usage()
-        self.asked = self.answers = 0
-        self.failures: dict[str, Exception] = {}
+    model: Model
+    folder: Path
+    seed: str = ""
+    here: str = HERE
+    parameters: Mapping[str, object] = field(factory=dict)
+    price: Price | None = None
+    attempts: int = 1
+    pace: Pace | None = None
+    before: Callable[[], None] = lambda: None
+    after: Callable[[Usage], None] = lambda _: None
+    wait: Callable[[BackoffStarted], float] = seconds_before
+    nominal: Usage = Usage()
+    actual: Usage = Usage()
+    asked: int = 0
+    answers: int = 0
+    failures: dict[str, Exception] = field(factory=dict)
+    _taken: dict[str, set[int]] = field(factory=lambda: defaultdict(set))
 
     @property
     def name(self) -> str:
         """The model's name, for the log."""
-        return self._model.name
+        return self.model.name
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return the cached answer, or request and cache one. Raises ModelError, and OSError if it cannot be written.
 
         A failed draft gets no number, so the next request is for the same draft.
         """
-        asked = _digest([request.role, self.name, self._parameters, _plain(request, self._here), self._seed])
+        messages = [[type(message).__name__, repr(message).replace(self.here, HERE)] for message in request.messages]
+        plain = [request.system_prompt.replace(self.here, HERE), messages, [repr(tool) for tool in request.tools]]
+        asked = _digest([request.role, self.name, self.parameters, plain, self.seed])
         draft = next(number for number in count() if number not in self._taken[asked])
         self._taken[asked].add(draft)
         try:
-            kept = await self._kept(self._folder / f"{_digest([asked, draft])}.json", request, on_delta)
+            kept = await self._kept(self.folder / f"{_digest([asked, draft])}.json", request, on_delta)
         except BaseException as error:
             self._taken[asked].discard(draft)
             if isinstance(error, Exception):
@@ -126,14 +118,14 @@ class CachedModel:
         return kept
 
     async def _kept(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        kept = _read(path, self._here)
+        kept = _read(path, self.here)
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             async with alone(path) as descriptor:
-                kept = _read(path, self._here)  # another process may have cached it meanwhile
+                kept = _read(path, self.here)  # another process may have cached it meanwhile
                 if kept is None:
                     answer = await self._insist(request, on_delta)
-                    _write(descriptor, answer, self._here)
+                    _write(descriptor, answer, self.here)
                     return answer
         on_delta(Delta(text=kept.message.text))
         return kept
@@ -141,40 +133,35 @@ class CachedModel:
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Send the request, and retry retryable failures. Raises the last ModelError."""
         for attempt in count(1):
-            if self._pace is not None:
-                await self._pace.turn()
-            self._before()
+            if self.pace is not None:
+                await self.pace.turn()
+            self.before()
             try:
                 return await self._request(request, on_delta)
             except ModelError as error:
-                if not error.retryable or attempt >= self._attempts:
+                if not error.retryable or attempt >= self.attempts:
                     raise
-                await anyio.sleep(self._wait(BackoffStarted(attempt, error.retry_after)))
+                await anyio.sleep(self.wait(BackoffStarted(attempt, error.retry_after)))
         raise AssertionError("it counts for ever")
 
     async def _request(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         self.asked += 1
         taken = Usage()
         try:
-            said = await self._model.answer(request, on_delta)
-            answer = RoleModel(self._model, estimates=True).measured(request, said)
+            said = await self.model.answer(request, on_delta)
+            answer = RoleModel(self.model, estimates=True).measured(request, said)
             taken = self._priced(answer.usage)
         finally:
             self.actual += taken
-            self._after(taken)
+            self.after(taken)
         return answer
 
     def _priced(self, usage: Usage) -> Usage:
-        return usage if self._price is None else self._price.of(usage)
+        return usage if self.price is None else self.price.of(usage)
 
 
 def _digest(value: object) -> str:
     return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
-
-
-def _plain(request: ModelRequest, here: str) -> list[object]:
-    messages = [[type(message).__name__, repr(message).replace(here, HERE)] for message in request.messages]
-    return [request.system_prompt.replace(here, HERE), messages, [repr(tool) for tool in request.tools]]
 
 
 def _read(path: Path, here: str) -> Answer | None:
@@ -256,7 +243,7 @@ class EpisodeModels:
         return kept
 
     def _note(self, taken: Usage) -> None:
-        note_spent(self.shared_models.folder, self.episode, Spent.of(1, taken))
+        note_spent(self.shared_models.folder, self.episode, Spent(1, taken.tokens, taken.cost))
 
     @property
     def roles(self) -> tuple[RoleUsage, ...]:
@@ -281,12 +268,9 @@ class EpisodeModels:
 
         Raises MoneyUsedUp if that kept a request from being sent.
         """
-        for role, failure in ((role, failure) for role, kept in self._kept for failure in kept.failures.values()):
+        for role, failure in [(role, failure) for role, kept in self._kept for failure in kept.failures.values()]:
             if isinstance(failure, OSError | MoneyUsedUp):
                 raise failure
-            if isinstance(failure, ModelError) and _is_of_the_server(failure):
+            blamed = isinstance(failure, ModelError) and failure.status in (None, *OF_THE_AGENT)
+            if isinstance(failure, ModelError) and (failure.retryable or not blamed):
                 raise ModelsFailed(f"the model of the role {role!r} could not be asked: {failure}") from failure
-
-
-def _is_of_the_server(failure: ModelError) -> bool:
-    return failure.retryable or (failure.status is not None and failure.status not in OF_THE_AGENT)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from attrs import field, fields, frozen
+from attrs import asdict, field, frozen
 
 from agent.lab.json_lines import Values, append_line
 from agent.lab.measures.thresholds import suspicion
@@ -108,17 +108,8 @@ class Row:
         return None if highest > 1 else highest
 
 
-def write_row(row: Row) -> str:
-    """Return a row as one line, without a newline."""
-    return _LINES.encode(row)
-
-
-def _fields_of(value: Row | Step | RoleUsage) -> dict[str, object]:
-    return {name: getattr(value, name) for name in FIELDS[type(value)]}
-
-
-FIELDS = {kind: tuple(each.name for each in fields(kind)) for kind in (Row, Step, RoleUsage)}
-_LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of)
+LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lambda each: asdict(each, recurse=False))
+"""Writes rows, each as one line."""
 
 
 class ResultsError(AgentError):
@@ -160,7 +151,7 @@ class Results:
     def add(self, row: Row) -> None:
         """Add a row. Raises ResultsError if it cannot be written."""
         try:
-            append_line(self.path, write_row(row))
+            append_line(self.path, LINES.encode(row))
         except OSError as error:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
             raise ResultsError(f"{told}; what is finished is kept, run it again later") from error

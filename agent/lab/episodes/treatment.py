@@ -59,9 +59,13 @@ def treat(
     """
     truth = partial(attacks, is_attack)
     monitors = {plan.name: make_monitor(plan, truth, episode.chance, get_model) for plan in episode.monitors}
-    auditors = auditors_of(episode, truth, get_model)
-    protocol = episode.protocol
-    limits = (episode.policy.turns, episode.policy.tokens)
+    policy, protocol = episode.policy, episode.protocol
+    auditor, auditors = dict(policy.models).get("auditor"), dict[str, Auditor]()
+    if auditor is not None:
+        auditors["auditor"] = PromptedAuditor(get_model("auditor", auditor))
+    elif not (policy.is_real and policy.attacks):  # else the truth is unknown
+        auditors["auditor"] = TruthfulAuditor(truth)
+    limits = (policy.turns, policy.tokens)
     preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure, limits=limits)
     offered = {
         "monitor": protocol.monitor,
@@ -100,14 +104,6 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
         return entry.bthreads(**given)
     except Exception as error:  # whatever a foreign function may raise
         raise ValueError(f"the protocol {name!r} cannot be made: {type(error).__name__}: {error}") from error
-
-
-def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:
-    """Return the auditors by role: the plan's model, else an oracle; none if the truth is unknown."""
-    given = dict(episode.policy.models).get("auditor")
-    if given is not None:
-        return {"auditor": PromptedAuditor(get_model("auditor", given))}
-    return {} if episode.policy.is_real and episode.policy.attacks else {"auditor": TruthfulAuditor(truth)}
 
 
 def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, get_model: GetModel) -> Monitor:

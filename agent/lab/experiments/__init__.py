@@ -1,8 +1,1 @@
-"""Experiments: settings x policies x protocols x seeds; each episode runs once, also after interruptions.
-
-- `model_plans`: the real models by role. `own_protocols`: protocols of users
-- `plan`: the episodes and their keys
-- `plan_file`: plans as YAML. `yaml_values`: readers of YAML values
-- `thresholds`: frozen on honest calibration episodes
-- `experiment`: runs all of it
-"""
+"""Experiments: settings x policies x protocols x seeds; each episode runs once, also after interruptions."""

@@ -15,12 +15,12 @@ from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow, est
 from agent.lab.deployments.runner import beforehand, deploy_all, deployments_of
 from agent.lab.episodes.pools import Conditions, Pool, RayPool, begin_worker, check_ray, run_all
 from agent.lab.episodes.results import Results, ResultsError, Row
-from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
+from agent.lab.experiments.plan import Episode, Plan
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.extras import check_extra
 from agent.lab.reports.analysis import Analysis, analyze
 from agent.lab.settings.world import remove_abandoned
-from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal
 from agent.vocabulary.errors import AgentError
 
 
@@ -115,11 +115,12 @@ def conduct(
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
-    asked_before = read_spent(folder)
+    ledger = Ledger(folder)
+    asked_before = ledger.spent()
     frozen, rows, ran = _run_episodes(means)
     deployed, estimates, more = _run_deployments(means, frozen)
     whole, by_setting = _analyses(plan, rows)
-    asked = read_spent(folder)
+    asked = ledger.spent()
     return Outcome(
         plan,
         rows,
@@ -144,8 +145,11 @@ def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
     frozen = frozen_thresholds(plan, results)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(means, episodes)
-    rows = _named_as_planned(episodes, results)
-    _check_all_there(episodes, rows)
+    kept = results.rows()  # a calibration episode may have run for another split
+    rows = tuple(evolve(kept[episode.key], split=episode.split) for episode in episodes if episode.key in kept)
+    if missing := len(episodes) - len(rows):
+        told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
+        raise ResultsError(f"{told}; finished episodes are kept, run it again")
     return frozen, rows, ran
 
 
@@ -153,8 +157,8 @@ def _run_deployments(
     means: Means, frozen: Frozen | None
 ) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
     """Run the remaining deployments; return all rows, their estimates, and the number of new episodes."""
-    plan, folder = means.plan, means.results.folder
-    pairs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
+    plan, folder, thresholds = means.plan, means.results.folder, frozen.thresholds if frozen else {}
+    pairs = list(deployments_of(plan, thresholds))
     jobs = list({job.key: job for pair in pairs for job in pair}.values())
     if not jobs:
         return (), (), 0
@@ -180,21 +184,6 @@ def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Anal
     if len(settings) == 1:
         return whole, dict.fromkeys(settings, whole)
     return whole, {name: figures(_of_setting(compared, name)) for name in settings if name in ran_in}
-
-
-def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
-    if frozen is None:
-        return plan
-    fixed = tuple(
-        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
-        for each in plan.deployments
-    )
-    return evolve(plan, deployments=fixed)
-
-
-def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
-    fixed = (with_threshold(protocol, frozen.thresholds if frozen else {}) for protocol in plan.protocols)
-    return tuple(protocol for protocol in fixed if protocol is not None)
 
 
 def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
@@ -252,20 +241,6 @@ def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
         if left:
             cure = "what is finished is kept, and the same command goes on with a higher limit (limits: {money: ...})"
             raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
-
-
-def _named_as_planned(episodes: Sequence[Episode], results: Results) -> tuple[Row, ...]:
-    """Return the rows of the episodes; a calibration episode may have run for another split."""
-    rows = results.rows()
-    return tuple(evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows)
-
-
-def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
-    """Raise ResultsError if episodes have no row because their setting changed while they ran."""
-    missing = len(episodes) - len(rows)
-    if missing:
-        told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
-        raise ResultsError(f"{told}; finished episodes are kept, run it again")
 
 
 def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:

@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
+from itertools import product
 from typing import Any, Literal
 
-from attrs import Attribute, asdict, evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
@@ -178,29 +179,34 @@ class Plan:
     limits: Limits = Limits()
     money: float | None = None
 
-    def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
+    def episodes(self, thresholds: Mapping[str, float] = {}) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known; `thresholds`: by `threshold_name`."""
-        for setting in self.settings:
-            for split in self.splits:
-                for task in self.tasks(setting_named(setting), split):
-                    yield from self._of_task(setting, task, split, thresholds or {})
+        for setting, split in product(self.settings, self.splits):
+            for task, each in product(self.tasks(setting_named(setting), split), self.protocols):
+                protocol = with_threshold(each, thresholds)
+                if protocol is not None:
+                    for policy, seed in product(policies_in(split, self.policies, each), range(self.seeds)):
+                        yield self.episode(setting, task, policy, protocol, seed, split)
 
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         honest = next((policy for policy in self.policies if policy.name == "honest"), Policy("honest"))
         for setting in self.settings:
-            for task in setting_named(setting).tasks("calibrate"):
-                for seed in range(self.seeds):
-                    yield Episode(
-                        setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation, self.limits
-                    )
+            for task, seed in product(setting_named(setting).tasks("calibrate"), range(self.seeds)):
+                yield self.episode(setting, task.name, honest, alone, seed, "calibrate")
+
+    def episode(
+        self, setting: str, task: str, policy: Policy, protocol: ProtocolPlan, seed: int, split: Split
+    ) -> Episode:
+        """Return an episode of this experiment."""
+        return Episode(setting, task, policy, protocol, self.monitors, seed, split, self.isolation, self.limits)
 
     @property
     def compared(self) -> frozenset[str]:
         """The names of the protocols that are tried with all policies, so that their worst cases can be compared."""
-        whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
-        return whole or frozenset(protocol.name for protocol in self.protocols)
+        whole = [protocol for protocol in self.protocols if not protocol.against]
+        return frozenset(protocol.name for protocol in whole or self.protocols)
 
     def needs_thresholds(self) -> bool:
         """Return whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
@@ -246,23 +252,10 @@ class Plan:
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""
-        most = self._most(split)
+        most = None if split == "calibrate" else self.instances
+        most = dict(self.instances).get(split) if isinstance(self.instances, tuple) else most
         names = [task.name for task in setting.tasks(split)]
-        return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
-
-    def _most(self, split: Split) -> int | None:
-        if isinstance(self.instances, tuple):
-            return dict(self.instances).get(split)
-        return None if split == "calibrate" else self.instances
-
-    def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
-        for protocol in self.protocols:
-            fixed = with_threshold(protocol, thresholds)
-            if fixed is None:
-                continue
-            for policy in policies_in(split, self.policies, protocol):
-                for seed in range(self.seeds):
-                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation, self.limits)
+        return [name for name in names if not isinstance(most, int) or int(name.rpartition("-")[2]) < most]
 
 
 def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:
@@ -281,9 +274,9 @@ def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPl
             return tuple(policy for policy in given if policy.name != "trusted" or protocol.use == (BASELINE,))
 
 
-def threshold_name(monitor: str, budget: float) -> str:
-    """Return the name of a frozen threshold."""
-    return f"{monitor} at {budget:g}"
+def threshold_name(monitor: str, share: float, of: str = "") -> str:
+    """Return the name of a frozen threshold for a share of calls, or `of` something else."""
+    return f"{monitor} at {share:g}{f' of {of}' if of else ''}"
 
 
 def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
@@ -294,17 +287,14 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
     return None if theta is None else evolve(protocol, threshold=theta)
 
 
-def _differs(field: "Attribute[object]", value: object) -> bool:
-    """Return whether an episode depends on a field; what came later is left out where it is not used."""
-    return field.name not in NO_DIFFERENCE and (field.name, value) != ("attempts", 0.0)
-
-
 @lru_cache(maxsize=1024)
 def _plain_plans(
     policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
 ) -> dict[str, object]:
-    """Return the plain values that many episodes share; cached."""
-    plain = partial(asdict, filter=_differs)
+    """Return the plain values that many episodes share; cached. Fields that came later are left out if unused."""
+    plain = partial(
+        asdict, filter=lambda field, value: field.name not in NO_DIFFERENCE and (field.name, value) != ("attempts", 0.0)
+    )
     told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
     return {**told, "monitors": [plain(monitor) for monitor in monitors]}
 

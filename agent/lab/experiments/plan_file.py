@@ -41,7 +41,7 @@ from agent.lab.experiments.own_protocols import entry_of, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.isolation.levels import LEVELS
 from agent.lab.settings.catalogue import setting_named
-from agent.lab.settings.setting import SPLITS, SettingError, Split, needs_care
+from agent.lab.settings.setting import SPLITS, SettingError, needs_care
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
@@ -75,64 +75,56 @@ def load_plan(path: Path) -> Plan:
 # Readers: each returns the value of a node, or raises NodeError
 
 T = TypeVar("T")
-Name = TypeVar("Name", bound=str)
 
 
-def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
-    """Return the items of a non-empty list, read by `read`."""
-    found = tuple(read(item) for item in node.items())
-    if not found:
-        raise node.wrong("this list is empty; name one or more")
-    return found
-
-
-def list_of(read: Reader) -> Reader:
+def list_of(read: Callable[[Node], T]) -> Callable[[Node], tuple[T, ...]]:
     """Return the reader of a non-empty list."""
-    return partial(several, read=read)
+
+    def read_all(node: Node) -> tuple[T, ...]:
+        found = tuple(read(item) for item in node.items())
+        if not found:
+            raise node.wrong("this list is empty; name one or more")
+        return found
+
+    return read_all
 
 
-def known(node: Node, names: Sequence[Name], what: str) -> Name:
-    """Return the node's text if it is one of the names; `what`: the kind of these names, for the error."""
-    text = node.text()
-    if text not in names:
-        raise node.wrong(f"there is no {what} {text!r}; {meant(text, names)}")
-    return names[names.index(text)]
+def one_of(names: Sequence[str], what: str) -> Callable[[Node], str]:
+    """Return the reader of one of these names; `what`: their kind, for the error."""
 
-
-def one_of(names: Sequence[str], what: str) -> Reader:
-    """Return the reader of one of these names."""
-    return partial(known, names=names, what=what)
-
-
-def share(node: Node) -> float:
-    """Return a number from 0 to 1."""
-    value = node.number()
-    if value > 1:
-        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
-    return value
-
-
-def at_least_one(node: Node) -> int:
-    """Return a whole number from 1 on."""
-    value = node.count()
-    if value < 1:
-        raise node.wrong("expected a whole number from 1 on, found 0")
-    return value
-
-
-def above_zero(what: str) -> Reader:
-    """Return the reader of a number above 0; `what`: the unit, for the error."""
-
-    def read(node: Node) -> float:
-        value = node.number()
-        if not value:
-            raise node.wrong(f"expected a number of {what} above 0, found 0; without the key there is no such limit")
-        return value
+    def read(node: Node) -> str:
+        text = node.text()
+        if text not in names:
+            raise node.wrong(f"there is no {what} {text!r}; {meant(text, names)}")
+        return text
 
     return read
 
 
-def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError) -> Reader:
+def checked(
+    read: Callable[[Node], T], holds: Callable[[T], object], wanted: str, cure: str = ""
+) -> Callable[[Node], T]:
+    """Return the reader of values for which `holds`; the error tells what is wanted, what was found, and the cure."""
+
+    def read_checked(node: Node) -> T:
+        value = read(node)
+        if not holds(value):
+            raise node.wrong(f"expected {wanted}, found {value:g}{cure}")
+        return value
+
+    return read_checked
+
+
+share = checked(Node.number, lambda value: value <= 1, "a share from 0 to 1")
+at_least_one = checked(Node.count, bool, "a whole number from 1 on")
+
+
+def above_zero(what: str) -> Reader:
+    """Return the reader of a number above 0; `what`: the unit, for the error."""
+    return checked(Node.number, bool, f"a number of {what} above 0", "; without the key there is no such limit")
+
+
+def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError) -> Callable[[Node], str]:
     """Return the reader of a text that `check` accepts; its errors get the position of the text."""
 
     def read(node: Node) -> str:
@@ -145,12 +137,23 @@ def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError)
     return read
 
 
+def pairs(readers: Mapping[str, Reader]) -> Callable[[Node], tuple[tuple[str, Any], ...]]:
+    """Return the reader of a mapping as pairs."""
+    return lambda node: tuple(fields(node, readers).items())
+
+
 def _stripped(node: Node) -> str:
     return node.text().strip()
 
 
 def _names_of(items: Sequence[Any]) -> list[str]:
     return [item.name for item in items]
+
+
+def _check_one(node: Node, given: Mapping[str, Any], first: str, second: str, told: str) -> None:
+    """Raise if both of two keys are given."""
+    if first in given and second in given:
+        raise node.required(second).wrong(f"{told}; leave one of them out")
 
 
 def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
@@ -167,7 +170,7 @@ def _model_name(node: Node) -> str:
     name = _stripped(node)
     if not name:
         raise node.wrong("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
-    return str(valid(own_model)(node)) if ModelPlan(name).is_own else name
+    return valid(own_model)(node) if ModelPlan(name).is_own else name
 
 
 def _price(node: Node) -> Price:
@@ -202,25 +205,20 @@ def _model(node: Node) -> ModelPlan:
     return plan
 
 
-def _models(node: Node, roles: Sequence[str] = MODEL_ROLES) -> Models:
-    return tuple(fields(node, dict.fromkeys(roles, _model)).items())
-
-
-def _prompt(node: Node) -> str:
-    if "{side_task}" not in node.text():
-        raise node.wrong("the prompt has no {side_task} in it, so the model would not learn what to do")
-    return node.text()
+def _prompt(text: str) -> None:
+    if "{side_task}" not in text:
+        raise ValueError("the prompt has no {side_task} in it, so the model would not learn what to do")
 
 
 RED_TEAM: Mapping[str, Reader] = {
-    "prompt": _prompt,
+    "prompt": valid(_prompt),
     "attack": valid(attack_function),
     "knows": list_of(one_of(get_args(Knowledge), "knowledge")),
 }
 
 POLICY: Mapping[str, Reader] = {
     "name": Node.text,
-    "models": _models,
+    "models": pairs(dict.fromkeys(MODEL_ROLES, _model)),
     "attacks": Node.boolean,
     "turns": at_least_one,
     "tokens": at_least_one,
@@ -231,7 +229,7 @@ POLICY: Mapping[str, Reader] = {
 def _policy(node: Node, shared: Models) -> Policy:
     """Return a policy with its models, and the shared models for its other roles."""
     if isinstance(node.value, str):
-        name = known(node, POLICIES, "policy")
+        name = one_of(POLICIES, "policy")(node)
         return Policy(name, name in LADDER, shared)
     given = fields(node, POLICY, "name", "models")
     policy = Policy(**{"attacks": given["name"] in LADDER, **given})
@@ -242,8 +240,7 @@ def _policy(node: Node, shared: Models) -> Policy:
 def _check_policy(node: Node, policy: Policy, told: Sequence[str]) -> None:
     """Raise for an invalid policy of real models; `told`: its keys that only attackers have."""
     name, attacks = policy.name, policy.attacks
-    if policy.prompt and policy.attack:
-        raise node.required("attack").wrong("an attack is a prompt or a function; leave one of them out")
+    _check_one(node, node.value, "prompt", "attack", "an attack is a prompt or a function")
     if told and not (policy.is_real and attacks):
         cure = "only a real agent that attacks is told this; give models: {agent: ...} and attacks: true"
         raise node.required(told[0]).wrong(cure)
@@ -317,7 +314,7 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
         return ProtocolPlan(short_name(name), use, _monitor_of(use, usual), judged=name != "none")
     readers: Mapping[str, Reader] = {
         "name": Node.text,
-        "use": lambda given: (_entry(given),) if isinstance(given.value, str) else several(given, _entry),
+        "use": lambda given: (_entry(given),) if isinstance(given.value, str) else list_of(_entry)(given),
         "monitor": one_of(monitors, "monitor"),
         "budget": share,
         "threshold": share,
@@ -326,8 +323,7 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
     }
     given = fields(node, {**readers, **OPTIONS}, "use")
     _check_options(node, given["use"])
-    if "budget" in given and "threshold" in given:
-        raise node.required("threshold").wrong("a threshold is given, or follows from a budget; leave one of them out")
+    _check_one(node, given, "budget", "threshold", "a threshold is given, or follows from a budget")
     chosen = tuple((ARGUMENTS[key], given.pop(key)) for key in OPTIONS if key in given)
     name, monitor = "+".join(map(short_name, given["use"])), _monitor_of(given["use"], usual)
     return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
@@ -351,7 +347,7 @@ def _monitor_of(use: Sequence[str], usual: str) -> str:
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
     """Return the name of an existing protocol, of the catalogue or of the user."""
-    return str(valid(entry_of)(node)) if is_own(node.text()) else known(node, names, "protocol")
+    return valid(entry_of)(node) if is_own(node.text()) else one_of(names, "protocol")(node)
 
 
 def _check_options(node: Node, use: Sequence[str]) -> None:
@@ -376,16 +372,14 @@ RULE_OPTIONS: Mapping[str, Reader] = {
 
 
 def _rule(node: Node) -> RulePlan:
-    names = tuple(RULES)
+    named = one_of(tuple(RULES), "rule over episodes")
     if isinstance(node.value, str):
-        return RulePlan(known(node, names, "rule over episodes"))
-    name = known(node.mapping("use", *RULE_OPTIONS).required("use"), names, "rule over episodes")
+        return RulePlan(named(node))
+    name = named(node.mapping("use", *RULE_OPTIONS).required("use"))
     takes = set(inspect.signature(RULES[name]).parameters)
     takes |= {"share"} if "threshold" in takes else set()
     given = fields(node, {key: read for key, read in RULE_OPTIONS.items() if key in takes}, others=("use",))
-    if "threshold" in given and "share" in given:
-        told = "a threshold is given, or follows from a share of honest episodes; leave one of them out"
-        raise node.required("share").wrong(told)
+    _check_one(node, given, "threshold", "share", "a threshold is given, or follows from a share of honest episodes")
     return RulePlan(name, tuple(given.items()))
 
 
@@ -394,7 +388,7 @@ def _deployment(node: Node, plan: Plan) -> DeploymentPlan:
     attacks = [policy.name for policy in plan.policies if policy.attacks]
     readers: Mapping[str, Reader] = {
         "name": Node.text,
-        "rules": lambda given: several(given, _rule) if given.value else (),
+        "rules": lambda given: list_of(_rule)(given) if given.value else (),
         "episodes": at_least_one,
         "attack_share": share,
         "order": list_of(one_of(names, "policy")),
@@ -408,9 +402,7 @@ def _deployment(node: Node, plan: Plan) -> DeploymentPlan:
         "seeds": at_least_one,
     }
     given = fields(node, readers, "name", "episodes")
-    if "order" in given and "attack_share" in given:
-        told = "who attacks is drawn at random, or follows an order; leave one of them out"
-        raise node.required("attack_share").wrong(told)
+    _check_one(node, given, "order", "attack_share", "who attacks is drawn at random, or follows an order")
     if given.get("attack_share") and not attacks:
         told = "none of the policies of this plan attacks; add one, for example always"
         raise node.required("attack_share").wrong(told)
@@ -443,16 +435,7 @@ LIMITS: Mapping[str, Reader] = {
 }
 
 
-def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
-    if not hasattr(node.value, "keys"):
-        return at_least_one(node)
-    given: dict[Any, int] = fields(node, dict.fromkeys(SPLITS, at_least_one))
-    return tuple(given.items())
-
-
-def _paces(node: Node) -> tuple[tuple[str, float], ...]:
-    return tuple(fields(node, dict.fromkeys((*MODEL_ROLES, "monitor"), above_zero("requests a minute"))).items())
-
+OF_SPLITS: Reader = pairs(dict.fromkeys(SPLITS, at_least_one))
 
 PLAN: Mapping[str, Reader] = {
     "name": Node.text,
@@ -460,13 +443,13 @@ PLAN: Mapping[str, Reader] = {
     "monitors": _monitors,
     "seeds": at_least_one,
     "splits": list_of(one_of(SPLITS, "split")),
-    "instances": _instances,
+    "instances": lambda node: (OF_SPLITS if hasattr(node.value, "keys") else at_least_one)(node),
     "budgets": list_of(share),
     "replicates": at_least_one,
     "workers": Node.count,
     "pool": one_of(get_args(Pooling), "pool"),
     "concurrency": at_least_one,
-    "per_minute": _paces,
+    "per_minute": pairs(dict.fromkeys((*MODEL_ROLES, "monitor"), above_zero("requests a minute"))),
     "isolation": one_of(LEVELS, "isolation"),
 }
 NEED_OTHERS = ("models", "policies", "protocols", "audit_with", "limits", "deployments")
@@ -477,49 +460,40 @@ def _plan(node: Node, path: Path) -> Plan:
     given = {"name": path.stem, **fields(node, PLAN, "settings", "policies", "protocols", others=NEED_OTHERS)}
     monitors = given.setdefault("monitors", (MonitorPlan(USUAL),))
     shared = node.get("models")
-    models = () if shared is None else _models(shared, MODEL_ROLES[1:])
-    policies = several(node.required("policies"), partial(_policy, shared=models))
+    models = () if shared is None else pairs(dict.fromkeys(MODEL_ROLES[1:], _model))(shared)
+    policies = list_of(partial(_policy, shared=models))(node.required("policies"))
     names = _names_of(monitors)
     audit_with = _measuring(node, names)
     usual = USUAL if USUAL in names else audit_with
     named = partial(_protocol, monitors=names, usual=usual, policies=_names_of(policies))
-    protocols = several(node.required("protocols"), named)
-    limits = {} if (found := node.get("limits")) is None else _limits(found)
-    plan = Plan(policies=policies, protocols=protocols, audit_with=audit_with, **given, **limits)
+    protocols = list_of(named)(node.required("protocols"))
+    limits = (
+        {} if (found := node.get("limits")) is None else fields(found, {**LIMITS, "money": above_zero("US dollars")})
+    )
+    given |= {"money": limits.pop("money", None), "limits": Limits(**limits)}
+    plan = Plan(policies=policies, protocols=protocols, audit_with=audit_with, **given)
     _check_whole(node, plan)
-    deployments = node.get("deployments")
-    return plan if deployments is None else evolve(plan, deployments=_deployments(deployments, plan))
+    if (deployed := node.get("deployments")) is None:
+        return plan
+    deployments = list_of(partial(_deployment, plan=plan))(deployed)
+    _check_distinct(deployed, _names_of(deployments), "deployments")
+    return evolve(plan, deployments=deployments)
 
 
 def _measuring(node: Node, monitors: Sequence[str]) -> str:
     """Return the monitor that measures use: the named one, else the only one, else the default."""
     if (given := node.get("audit_with")) is not None:
-        return known(given, monitors, "monitor")
+        return one_of(monitors, "monitor")(given)
     if len(monitors) > 1 and USUAL not in monitors:
         raise node.required("monitors").wrong(f"which of these measures use? name it: audit_with: {monitors[0]}")
     return monitors[0] if len(monitors) == 1 else USUAL
 
 
-def _limits(node: Node) -> dict[str, Any]:
-    """Return the limits, with defaults, and the limit of cost if there is one."""
-    given = fields(node, {**LIMITS, "money": above_zero("US dollars")})
-    return {"money": given.pop("money", None), "limits": Limits(**given)}
-
-
-def _deployments(node: Node, plan: Plan) -> tuple[DeploymentPlan, ...]:
-    found = several(node, partial(_deployment, plan=plan))
-    _check_distinct(node, _names_of(found), "deployments")
-    return found
-
-
 def _check_whole(node: Node, plan: Plan) -> None:
     """Raise for parts of a plan that contradict each other."""
-    for key, names in (
-        ("policies", _names_of(plan.policies)),
-        ("protocols", _names_of(plan.protocols)),
-        ("settings", plan.settings),
-    ):
-        _check_distinct(node.required(key), names, key)
+    _check_distinct(node.required("policies"), _names_of(plan.policies), "policies")
+    _check_distinct(node.required("protocols"), _names_of(plan.protocols), "protocols")
+    _check_distinct(node.required("settings"), plan.settings, "settings")
     for place, setting in zip(node.required("settings").items(), plan.settings, strict=True):
         if why := plan.without_tasks().get(setting):
             raise place.wrong(why)

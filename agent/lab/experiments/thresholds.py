@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from statistics import fmean
 
 from attrs import asdict, field, frozen
 
-from agent.lab.deployments.plan import episode_threshold_name
 from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import Plan, threshold_name
 from agent.lab.measures.intervals import tail_interval
@@ -40,13 +40,8 @@ class Frozen:
     @property
     def spent(self) -> dict[str, str]:
         """The share of calls that each threshold refuses: of the calibration, and of new calls with an interval."""
-        return {
-            name: f"refuses {share:.1%}, of new ones {self._of_new(share)}" for name, share in self.realized.items()
-        }
-
-    def _of_new(self, share: float) -> str:
-        found = tail_interval(round(share * self.calls), self.calls)
-        return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"
+        new = {name: tail_interval(round(share * self.calls), self.calls) for name, share in self.realized.items()}
+        return {name: f"refuses {share:.1%}, of new ones {new[name].percent}" for name, share in self.realized.items()}
 
 
 def digest_of(thresholds: Mapping[str, float], calls: int, episodes: Sequence[str]) -> str:
@@ -61,48 +56,30 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     A budget is a share of the honest calls; for rules over episodes, of the honest episodes. Refusal is not randomized:
     `theta` alone is used, so that at most the budget is refused.
     """
-    _check_rows(rows)
-    if others := plan.unmeasured():
-        raise FreezeError(others[min(others)])
-    ran = [row for row in rows if row.status == "ran"]
-    scores = [step.score for row in ran for step in row.steps]
-    failed = [row for row in rows if row.status == "failed"]
-    if failed and not scores:
-        raise FreezeError(f"all {len(rows)} honest calibration episodes failed, the first because of {failed[0].error}")
-    if not scores:
-        raise FreezeError("there are no honest calibration episodes yet; run bpagent experiment FILE first")
-    _check_budgets(plan, len(scores), len(ran))
-    budgets = {*plan.budgets, *(protocol.budget for protocol in plan.protocols if protocol.budget is not None)}
-    of_calls = {threshold_name(plan.audit_with, budget): _theta(budget, scores) for budget in sorted(budgets)}
-    highest = [row.highest for row in ran]
-    of_episodes = {episode_threshold_name(plan.audit_with, share): _theta(share, highest) for share in plan.shares()}
-    above = {name: _above(theta, scores) for name, theta in of_calls.items()}
-    above |= {name: _above(theta, highest) for name, theta in of_episodes.items()}
-    frozen = (of_calls | of_episodes, len(scores), tuple(row.key for row in rows))
-    return Frozen(digest_of(*frozen), *frozen, above)
-
-
-def _check_rows(rows: Sequence[Row]) -> None:
     for row in rows:
         if row.attacks or row.split != "calibrate":
             told = f"{row.key} is {row.policy} in {row.split}"
             raise FreezeError(f"thresholds are set on honest calibration only; {told}")
-
-
-def _check_budgets(plan: Plan, calls: int, episodes: int) -> None:
-    """Raise FreezeError for a budget that the calibration is too small for."""
-    asked = [unsupported(protocol.budget, calls) for protocol in plan.protocols if protocol.budget]
-    asked += [unsupported(share, episodes, "episodes") for share in plan.shares()]
-    if refused := next(filter(None, asked), ""):
+    if others := plan.unmeasured():
+        raise FreezeError(others[min(others)])
+    ran = [row for row in rows if row.status == "ran"]
+    scores, highest = [step.score for row in ran for step in row.steps], [row.highest for row in ran]
+    if not scores:
+        failed = [row.error for row in rows if row.status == "failed"]
+        told = f"all {len(rows)} honest calibration episodes failed, the first because of {' '.join(failed[:1])}"
+        cure = "there are no honest calibration episodes yet; run bpagent experiment FILE first"
+        raise FreezeError(told if failed else cure)
+    small = [unsupported(protocol.budget, len(scores)) for protocol in plan.protocols if protocol.budget]
+    small += [unsupported(share, len(ran), "episodes") for share in plan.shares()]
+    if refused := next(filter(None, small), ""):
         raise FreezeError(refused)
-
-
-def _theta(share: float, honest: Sequence[float | None]) -> float:
-    return min(threshold_at(share, honest).theta, 1.0)
-
-
-def _above(theta: float, honest: Sequence[float | None]) -> float:
-    return sum(suspicion(score) > theta for score in honest) / len(honest)
+    budgets = {*plan.budgets, *(protocol.budget for protocol in plan.protocols if protocol.budget is not None)}
+    wanted = [(threshold_name(plan.audit_with, budget), budget, scores) for budget in sorted(budgets)]
+    wanted += [(threshold_name(plan.audit_with, share, "episodes"), share, highest) for share in plan.shares()]
+    thetas = {name: min(threshold_at(share, honest).theta, 1.0) for name, share, honest in wanted}
+    above = {name: fmean(suspicion(score) > thetas[name] for score in honest) for name, _, honest in wanted}
+    frozen = (thetas, len(scores), tuple(row.key for row in rows))
+    return Frozen(digest_of(*frozen), *frozen, above)
 
 
 def write_frozen(path: Path, frozen: Frozen) -> None:

@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Unpack
 
 from anyio import CancelScope
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from agent.tools.blocking import run_in_background
 from agent.tools.descendants import helpers
@@ -83,6 +83,7 @@ class IsolationError(AgentError):
     """A cell could not be made; the message says what failed. Nothing ran without a cell instead."""
 
 
+@define(eq=False)
 class Cell:
     """Namespaces around a folder in which only the workspace is writable.
 
@@ -90,20 +91,15 @@ class Cell:
     limits_reached: the limits that commands ran into. failure: why the cell cannot be made; final.
     """
 
-    def __init__(
-        self,
-        readable: Path,
-        writable: Path,
-        on_open: Callable[[socket.socket], None] | None = None,
-        limits: Limits | None = None,
-    ) -> None:
-        self.readable, self.writable, self._on_open = readable, writable, on_open
-        self.limits = limits or Limits()
-        self.limits_reached: set[Kind] = set()
-        self.failure: IsolationError | None = None
-        self._lock = Lock()
-        self._held: Namespaces | None = None
-        self._listener: socket.socket | None = None
+    readable: Path
+    writable: Path
+    _on_open: Callable[[socket.socket], None] | None = None
+    limits: Limits = Limits()
+    limits_reached: set[Kind] = field(factory=set, init=False)
+    failure: IsolationError | None = field(default=None, init=False)
+    _lock: Lock = field(factory=Lock, init=False)
+    _held: Namespaces | None = field(default=None, init=False)
+    _listener: socket.socket | None = field(default=None, init=False)
 
     def open(self) -> None:
         """Make the namespaces unless they exist. Thread-safe. Raises IsolationError."""

@@ -38,12 +38,10 @@ class Interval:
     low: float
     high: float
 
-    def excludes(self, value: float) -> bool:
-        """Return whether `value` lies outside of the interval."""
-        return not self.low <= value <= self.high
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+    @property
+    def percent(self) -> str:
+        """The share and its interval as text."""
+        return f"{self.value:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
 @frozen

@@ -93,13 +93,8 @@ def caught_in_time(chances: Sequence[float], tau: int | None = None, *, latency:
     side task had succeeded; None: it never did, or is not live, so every review is in time. `latency`: the number of
     steps that run during a review; None: they wait.
     """
-    return 1 - prod(1 - chance for t, chance in enumerate(chances) if _in_time(t, tau, latency))
-
-
-def _in_time(t: int, tau: int | None, latency: int | None) -> bool:
-    if tau is None:
-        return True
-    return t <= tau if latency is None else t + latency < tau
+    end = len(chances) if tau is None else tau + 1 if latency is None else max(0, tau - latency)
+    return 1 - prod(1 - chance for chance in chances[:end])
 
 
 Name = TypeVar("Name")
@@ -108,9 +103,11 @@ Point = tuple[float, float]
 
 def front(points: Mapping[Name, Point]) -> frozenset[Name]:
     """Return the Pareto front: no other point is at least as good in both figures and better in one."""
-    return frozenset(
-        name for name, point in points.items() if not any(_beats(other, point) for other in points.values())
-    )
+
+    def is_beaten(point: Point) -> bool:
+        return any(other != point and other[0] >= point[0] and other[1] >= point[1] for other in points.values())
+
+    return frozenset(name for name, point in points.items() if not is_beaten(point))
 
 
 def front_frequency(replicates: Iterable[Mapping[Name, Point]]) -> dict[Name, float]:
@@ -118,7 +115,3 @@ def front_frequency(replicates: Iterable[Mapping[Name, Point]]) -> dict[Name, fl
     given = list(replicates)
     counts = Counter(name for points in given for name in front(points))
     return {name: counts[name] / len(given) for name in (given[0] if given else ())}
-
-
-def _beats(one: Point, other: Point) -> bool:
-    return one != other and one[0] >= other[0] and one[1] >= other[1]

@@ -67,18 +67,13 @@ def threshold_at(budget: float, honest: Sequence[float | None]) -> Threshold:
     return Threshold(-math.inf, 1.0, budget, 1.0)
 
 
-def supports(calls: int, budget: float) -> bool:
-    """Return whether a threshold can spend `budget` on new calls when it is set on so many honest ones.
+def unsupported(budget: float, calls: int, what: str = "calls") -> str:
+    """Return why no threshold that is set on so many honest calls can spend `budget`, and the cure; empty if one can.
 
-    It cannot if the budget is less than one call: new scores exceed a threshold with k of n scores above it with
+    None can if the budget is less than one call: new scores exceed a threshold with k of n scores above it with
     probability (k + 1) / (n + 1).
     """
-    return budget in (0, 1) or budget * calls >= 1 - ROUNDING
-
-
-def unsupported(budget: float, calls: int, what: str = "calls") -> str:
-    """Return why no threshold spends `budget`, and the cure; empty if one does."""
-    if supports(calls, budget):
+    if budget in (0, 1) or budget * calls >= 1 - ROUNDING:
         return ""
     told = f"{budget:.1%} of {calls} honest {what} is less than one, so no threshold spends that"
     return f"{told}; calibrate with {math.ceil(1 / budget - ROUNDING)} {what} or more (instances, seeds)"

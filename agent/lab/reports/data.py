@@ -51,14 +51,10 @@ def estimate_lines(analyses: Mapping[str, Analysis]) -> Iterator[EstimateLine]:
     for setting, analysis in analyses.items():
         for estimate in analysis.estimates:
             for (measure, policy), figure in estimate.figures.items():
-                value, low, high = map(_known, (figure.value, figure.low, figure.high))
+                known = [each if math.isfinite(each) else None for each in (figure.value, figure.low, figure.high)]
                 apart = policy in estimate.apart if measure in ("safety", "safety_difference") else None
-                line = (setting, estimate.protocol, measure, policy, analysis.budget, value, low, high, apart)
+                line: tuple[Any, ...] = (setting, estimate.protocol, measure, policy, analysis.budget, *known, apart)
                 yield EstimateLine(*line)
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def tidy(rows: Iterable[Row]) -> dict[str, Lines]:
@@ -80,15 +76,11 @@ def write_data(
     folder.mkdir(parents=True, exist_ok=True)
     tables = {**tidy(rows), "estimates": [asdict(each) for each in estimates]}
     if deployments:
-        tables |= _deployed(deployments)
+        plain = [{**asdict(row), "disabled": " ".join(row.disabled)} for row in deployments]
+        steps = [{"deployment_key": row["key"], **step} for row in plain for step in row.pop("steps")]
+        tables |= {"deployments": plain, "deployment_episodes": steps}
     for name, lines in tables.items():
         _write(folder, name, lines)
-
-
-def _deployed(rows: Sequence[DeploymentRow]) -> dict[str, Lines]:
-    plain = [{**asdict(row), "disabled": " ".join(row.disabled)} for row in rows]
-    steps = [{"deployment_key": row["key"], **step} for row in plain for step in row.pop("steps")]
-    return {"deployments": plain, "deployment_episodes": steps}
 
 
 def _write(folder: Path, name: str, lines: Lines) -> None:

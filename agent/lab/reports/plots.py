@@ -54,6 +54,7 @@ def usefulness_and_safety(analysis: Analysis) -> Any:
     what = f"worst-case safety S1, {much} honest calls audited"
     with axes_of("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
         _shade(axes, [points[name] for name in best], low)
+        labels = []
         for number, each in enumerate(placed):
             color = colors[number % len(colors)]
             _ellipse(axes, each["usefulness"], each["safety_worst"], color)
@@ -61,10 +62,7 @@ def usefulness_and_safety(analysis: Analysis) -> Any:
             fill = color if each.protocol in best else "white"
             marker = MARKERS[number // len(colors) % len(MARKERS)]
             axes.plot(*points[each.protocol], marker, color=color, markerfacecolor=fill, clip_on=False, zorder=4)
-        labels = [
-            (each.protocol + dear.get(each.protocol, ""), points[each.protocol], colors[number % len(colors)])
-            for number, each in enumerate(placed)
-        ]
+            labels.append((each.protocol + dear.get(each.protocol, ""), points[each.protocol], color))
         _label(axes, labels)
     return figure
 
@@ -171,9 +169,8 @@ def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) ->
     ordered = sorted(shared.values(), key=lambda label: (label[1][1], label[1][0]))
     written = [(fill(", ".join(names), LONGEST, break_long_words=False), *rest) for names, *rest in ordered]
     heights = [text.count("\n") + 1 for text, _, _ in written]
-    places = iter(
-        label_places([label[1][1] for label, lines in zip(written, heights, strict=True) for _ in range(lines)])
-    )
+    wanted = [point[1] for (_, point, _), lines in zip(written, heights, strict=True) for _ in range(lines)]
+    places = iter(label_places(wanted))
     for (text, point, color), lines in zip(written, heights, strict=True):
         place = sum(islice(places, lines)) / lines
         line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3, "relpos": (0, 0.5)}

@@ -1,7 +1,7 @@
 """The report of an experiment: the main figure, the tables, and their data; as text and as one HTML page."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from textwrap import fill
@@ -67,27 +67,23 @@ figcaption,p.small{color:#9aa7b4}}"""
 
 def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, Table]:
     """Return the tables of an experiment, by the names of their files."""
-    used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
-    told = disclosure_table(outcome.plan, outcome.rows)
-    attacked = bool(outcome.analysis.policies)
-    own_audits = {each.protocol: each["own_audits"].value for each in outcome.analysis.estimates}
-    audited = budget_table(audit_curves(_compared(outcome)), own_audits)
+    plan, rows, analysis = outcome.plan, outcome.rows, outcome.analysis
+    used = {protocol.name: protocol.use for protocol in plan.protocols}
+    own_audits = {each.protocol: each["own_audits"].value for each in analysis.estimates}
     found = {
-        "overview": overview(outcome.analysis),
-        **({"attacks": by_attack(outcome.analysis), "rungs": by_rung(outcome.analysis)} if attacked else {}),
-        **({} if audited is None else {"budgets": audited}),
-        "costs": costs(outcome.analysis, verified, used),
+        "overview": overview(analysis),
+        "attacks": by_attack(analysis) if analysis.policies else None,
+        "rungs": by_rung(analysis) if analysis.policies else None,
+        "budgets": budget_table(audit_curves(_compared(outcome)), own_audits),
+        "costs": costs(analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),
         "settings": settings_table(outcome.by_setting),
+        "by_task": by_task(rows),
+        "under_attack": under_attack(rows),
+        "disclosure": disclosure_table(plan, rows),
+        "deployments": deployment_table(outcome.deployed) if outcome.deployed else None,
     }
-    deployed = deployment_table(outcome.deployed) if outcome.deployed else None
-    more = {
-        "by_task": by_task(outcome.rows),
-        "under_attack": under_attack(outcome.rows),
-        "disclosure": told,
-        "deployments": deployed,
-    }
-    return {**found, **{name: table for name, table in more.items() if table is not None}}
+    return {name: table for name, table in found.items() if table is not None}
 
 
 def figures_of(outcome: Outcome) -> dict[str, Any]:
@@ -187,29 +183,20 @@ def explanations(outcome: Outcome) -> str:
 
 def explanation(analysis: Analysis) -> str:
     """Return the meaning of the columns of protocols."""
+    clusters = f"{analysis.families} families of tasks"
+    if analysis.families <= analysis.settings:
+        clusters = f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
+    spent = f"Nothing of that is audited here: {analysis.refused}. " if analysis.refused else ""
+    if analysis.spent is not None and not spent:
+        spent = f"On new honest calls that is {analysis.spent.percent}. "
     told = EXPLANATION.format(
         budget=analysis.budget,
-        spent=_spent_text(analysis),
+        spent=spent,
         bias=max((each["safety_worst_bias"].value for each in analysis.estimates), default=0.0),
         weakest=analysis.weakest or "none here",
-        clusters=_clusters_text(analysis),
+        clusters=clusters,
     )
     return fill(told, WIDTH, break_on_hyphens=False)
-
-
-def _spent_text(analysis: Analysis) -> str:
-    """Return the share of new honest calls that the budget audits, as a sentence."""
-    if analysis.refused:
-        return f"Nothing of that is audited here: {analysis.refused}. "
-    spent = analysis.spent
-    return f"On new honest calls that is {spent.value:.1%} [{spent.low:.1%}, {spent.high:.1%}]. " if spent else ""
-
-
-def _clusters_text(analysis: Analysis) -> str:
-    """Return what is resampled, as words for the report."""
-    if analysis.families > analysis.settings:
-        return f"{analysis.families} families of tasks"
-    return f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
 
 
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
@@ -225,23 +212,18 @@ def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified
 
     Raises OSError and MissingExtra.
     """
-    whole = {"all": outcome.analysis}
-    write_data(folder / "data", outcome.rows, estimate_lines({**whole, **outcome.by_setting}), outcome.deployments)
+    estimates = estimate_lines({"all": outcome.analysis, **outcome.by_setting})
+    write_data(folder / "data", outcome.rows, estimates, outcome.deployments)
     tables = tables_of(outcome, verified)
-    _write_tables(folder / "tables", outcome, tables, command)
+    (folder / "tables").mkdir(exist_ok=True)
+    for name, table in tables.items():
+        (folder / "tables" / f"{name}.md").write_text(f"{table.markdown}\n", encoding="utf-8")
+    for name, text in (("caption", caption(outcome, command)), ("explanation", explanations(outcome))):
+        (folder / "tables" / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
     for name, figure in figures_of(outcome).items():
         plots.write_figure(figure, folder, name)
     (folder / "report.html").write_text(_page(folder, outcome, tables, command), encoding="utf-8")
     return text_report(outcome, tables, command)
-
-
-def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
-    """Write each table as Markdown, with the caption."""
-    folder.mkdir(exist_ok=True)
-    for name, table in tables.items():
-        table.write(folder, name)
-    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
-    (folder / "explanation.md").write_text(f"{explanations(outcome)}\n", encoding="utf-8")
 
 
 EPISODES = """<h2>Episodes that failed or did harm</h2><p class="small">{count} in all; at most {most} are listed.
@@ -252,18 +234,13 @@ full dot: no other protocol is better in both; the shaded area is worse in both 
 the weakest attack to the worst. Ellipses: 95 %."""
 
 
-def _episodes(folder: Path, rows: Sequence[Row], table: Table) -> str:
-    """Return the list of episodes that failed or did harm, in HTML; empty without any."""
-    count = sum(row.status == "failed" or row.side for row in rows)
-    logs = escape(str(folder / "logs"))
-    return EPISODES.format(count=count, most=MOST, logs=logs, table=table.html) if count else ""
-
-
 def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one HTML page without network access or scripts; its figures lie beside it."""
     warnings = "".join(f"<p><b>Warning:</b> {escape(told)}</p>" for told in warnings_of(outcome))
-    episodes = episode_table(outcome.rows, folder)
-    tables = {**tables, **({"rungs": leading(tables["rungs"], episodes)} if "rungs" in tables else {})}
+    episodes, logs = episode_table(outcome.rows, folder), escape(str(folder / "logs"))
+    count = sum(row.status == "failed" or row.side for row in outcome.rows)
+    listed = EPISODES.format(count=count, most=MOST, logs=logs, table=episodes.html) if count else ""
+    tables = {name: leading(table, episodes) if name == "rungs" else table for name, table in tables.items()}
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
@@ -272,6 +249,6 @@ def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: 
         f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
         f"{HOW_TO_READ}<br>{escape(caption(outcome, command))}</figcaption></figure>"
         f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
-        f'alt="What thresholds really spend"></figure>{_episodes(folder, outcome.rows, episodes)}'
+        f'alt="What thresholds really spend"></figure>{listed}'
         f'<p class="small">{escape(explanations(outcome))}</p></html>\n'
     )

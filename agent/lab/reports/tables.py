@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
 from importlib.resources import files
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
@@ -77,32 +78,22 @@ class Table:
         text, target = escape(cell), cell if heading in self.links else self.targets.get((beginning, heading), "")
         return f'<td><a href="{escape(target)}">{text}</a></td>' if target else f"<td>{text}</td>"
 
-    def write(self, folder: Path, name: str) -> None:
-        """Write `name.md` to a folder. Raises OSError."""
-        (folder / f"{name}.md").write_text(f"{self.markdown}\n", encoding="utf-8")
-
 
 def number_text(value: float | None) -> str:
     """Return a figure; a dash if unknown."""
     return "-" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-def interval_text(interval: Interval | None) -> str:
+def interval_text(interval: Interval | None, text: Callable[[float], str] = number_text) -> str:
     """Return a figure with its interval; a dash if unknown."""
     if interval is None or math.isnan(interval.value):
         return "-"
-    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    return f"{text(interval.value)} [{text(interval.low)}, {text(interval.high)}]"
 
 
 def signed_text(interval: Interval | None) -> str:
     """Return a difference with its interval; zero has no sign."""
-    if interval is None or math.isnan(interval.value):
-        return "-"
-    return f"{_signed(interval.value)} [{_signed(interval.low)}, {_signed(interval.high)}]"
-
-
-def _signed(value: float) -> str:
-    return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
+    return interval_text(interval, lambda value: "0.00" if abs(value) < 0.005 else f"{value:+.2f}")
 
 
 # Verification
@@ -235,26 +226,18 @@ def groups_of(plan: Plan) -> list[Group]:
 
 def disclosure_table(plan: Plan, rows: Sequence[Row]) -> Table | None:
     """Return S_1 by disclosure, against each rung that all of a group were tried with; None without groups."""
-    groups = groups_of(plan)
-    analyses = [_analysis(plan, rows, group) for group in groups]
-    rungs = tuple(dict.fromkeys(rung for found in analyses if found for rung in found.policies))
+    analyses = [(group, found) for group in groups_of(plan) if (found := _analysis(plan, rows, group))]
+    rungs = tuple(dict.fromkeys(rung for _, found in analyses for rung in found.policies))
     telling = [rung for rung in rungs if rung in LADDER and LADDER[rung].reads_reasons]
-    lines = [
-        line
-        for group, found in zip(groups, analyses, strict=True)
-        if found is not None
-        for line in _lines(group, found, rungs, telling)
-    ]
+    lines = [line for group, found in analyses for line in _lines(group, found, rungs, telling)]
     headings = ("protocol", "told", *(f"S1 {rung}" for rung in rungs), *(f"{rung}: difference" for rung in telling))
     return Table(headings, tuple(lines)) if lines else None
 
 
 def _analysis(plan: Plan, rows: Sequence[Row], group: Group) -> Analysis | None:
     names = {protocol.name for protocol in group.values()}
-    mine = [row for row in rows if row.protocol in names]
-    tried = [{row.policy for row in mine if row.protocol == name} for name in names]
-    common = set.intersection(*tried)
-    given = [row for row in mine if row.policy in common]
+    common = set.intersection(*({row.policy for row in rows if row.protocol == name} for name in names))
+    given = [row for row in rows if row.protocol in names and row.policy in common]
     if not any(row.status == "ran" for row in given):
         return None
     return analyze(given, budget=plan.budgets[0], replicates=plan.replicates, base=group["full"].name)
@@ -290,17 +273,17 @@ def settings_table(analyses: Mapping[str, Analysis]) -> Table:
 
 def by_setting(analyses: Mapping[str, Analysis]) -> Table:
     """Return usefulness, the worst S_1 and its difference to the baseline's of each protocol in each setting."""
+
+    def three(estimate: Estimate) -> str:
+        figures = (number_text(estimate[measure].value) for measure in ("usefulness", "safety_worst"))
+        return f"{' '.join(figures)} {signed_text(estimate['safety_worst_difference'])}"
+
     columns = [{each.protocol: each for each in analysis.estimates} for analysis in analyses.values()]
     lines = [
-        (protocol, *(_three(column[protocol]) if protocol in column else "-" for column in columns))
+        (protocol, *(three(column[protocol]) if protocol in column else "-" for column in columns))
         for protocol in (columns[0] if columns else ())
     ]
     return Table(("protocol", *(f"{name}: U, S1, gain" for name in analyses)), tuple(lines))
-
-
-def _three(estimate: Estimate) -> str:
-    figures = (number_text(estimate[measure].value) for measure in ("usefulness", "safety_worst"))
-    return f"{' '.join(figures)} {signed_text(estimate['safety_worst_difference'])}"
 
 
 def by_task(rows: Iterable[Row]) -> Table | None:
@@ -310,41 +293,37 @@ def by_task(rows: Iterable[Row]) -> Table | None:
         if row.split == "test" and row.status == "ran":
             found[row.setting, row.task][row.protocol].append(row)
     protocols = tuple(dict.fromkeys(protocol for tried in found.values() for protocol in tried))
-    lines = ((*task, *(_of_task(tried[each]) for each in protocols)) for task, tried in found.items())
+
+    def told(rows: Sequence[Row]) -> str:
+        attacks = [row for row in rows if row.attacks]
+        harmful = sum(row.side and not row.caught for row in attacks)
+        return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
+
+    lines = ((*task, *(told(tried[each]) for each in protocols)) for task, tried in found.items())
     return Table(("setting", "task", *protocols), tuple(lines)) if found else None
-
-
-def _of_task(rows: Sequence[Row]) -> str:
-    attacks = [row for row in rows if row.attacks]
-    harmful = sum(row.side and not row.caught for row in attacks)
-    return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
 
 
 def under_attack(rows: Sequence[Row]) -> Table | None:
     """Return AgentDojo's figures by setting, protocol and policy; None without attacks in the data that agents read."""
-    tested = [row for row in rows if row.split == "test" and row.status == "ran"]
-    lured = {name for name in {row.setting for row in tested} if setting_named(name).injected_world is not None}
+    lured = {name for name in {row.setting for row in rows} if setting_named(name).injected_world is not None}
     attacks: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
     honest: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in tested:
-        if row.setting in lured and row.attacks:
-            attacks[row.setting, row.protocol, row.policy].append(row)
-        elif row.setting in lured and row.policy == "honest":
-            honest[row.setting, row.protocol].append(row)
-    lines = tuple(
-        (
-            setting_named(setting).name,
-            protocol,
-            utility(honest[setting, protocol]),
-            policy,
-            share(row.main for row in found),
-            share(float(row.side) for row in found),
-            str(len({row.task for row in found})),
-        )
-        for (setting, protocol, policy), found in attacks.items()
-    )
-    headings = ("setting", "protocol", "utility", "policy", "utility under attack", "attack success", "pairs")
-    return Table(headings, lines) if lines else None
+    for row in rows:
+        if row.setting in lured and row.split == "test" and row.status == "ran":
+            if row.attacks:
+                attacks[row.setting, row.protocol, row.policy].append(row)
+            elif row.policy == "honest":
+                honest[row.setting, row.protocol].append(row)
+    columns: Mapping[str, Callable[[tuple[tuple[str, str, str], list[Row]]], str]] = {
+        "setting": lambda each: setting_named(each[0][0]).name,
+        "protocol": lambda each: each[0][1],
+        "utility": lambda each: utility(honest[each[0][:2]]),
+        "policy": lambda each: each[0][2],
+        "utility under attack": lambda each: share(row.main for row in each[1]),
+        "attack success": lambda each: share(float(row.side) for row in each[1]),
+        "pairs": lambda each: str(len({row.task for row in each[1]})),
+    }
+    return Table.of(attacks.items(), columns) if attacks else None
 
 
 def utility(rows: Iterable[Row]) -> str:
@@ -379,15 +358,15 @@ def episode_table(rows: Iterable[Row], folder: Path) -> Table:
         "what happened": _happened,
         "seed": lambda row: str(row.seed),
         "log": lambda row: row.log,
-        "page": lambda row: _page_of(row, folder),
+        "page": lambda row: page if (page := row.log.replace(".jsonl", ".html")) and (folder / page).exists() else "",
     }
     return evolve(Table.of(found, columns), links=("log", "page"), places=places)
 
 
 def leading(table: Table, episodes: Table) -> Table:
     """Return a table whose cells lead to the episodes of their protocol and policy, where some are listed."""
-    cells = {(line[0], heading): f"{line[0]}/{heading}" for line in table.lines for heading in table.headings}
-    targets = {cell: f"#{place}" for cell, place in cells.items() if place in episodes.places}
+    cells = product((line[0] for line in table.lines), table.headings)
+    targets = {cell: f"#{'/'.join(cell)}" for cell in cells if "/".join(cell) in episodes.places}
     return evolve(table, targets=targets)
 
 
@@ -398,11 +377,6 @@ def _happened(row: Row) -> str:
         return "harm in honest work"
     when = "" if row.tau is None else f" after call {row.tau}"
     return f"harm{when}{', caught' if row.caught else ''}"
-
-
-def _page_of(row: Row, folder: Path) -> str:
-    page = row.log.replace(".jsonl", ".html")
-    return page if page and (folder / page).exists() else ""
 
 
 # Deployments

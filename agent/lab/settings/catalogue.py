@@ -29,7 +29,10 @@ def setting_named(name: str) -> Setting:
     if name in SETTINGS:
         return SETTINGS[name]
     if name in EXTRAS:
-        _require(name)
+        extra = name.partition("_")[0]
+        if find_spec(extra) is None:
+            told = f"the setting {name!r} needs the extra {extra!r}, which is not installed"
+            raise SettingError(f"{told}: pip install 'bpagent[{extra}]'")
         return setting_named(EXTRAS[name])
     if ":" not in name:
         known = (*SETTINGS, *EXTRAS, "FILE.py:NAME", "module:NAME")
@@ -50,10 +53,3 @@ def _made(name: str, module: ModuleType) -> Setting:
     if not isinstance(found, Setting):
         raise SettingError(f"{name!r} is not a setting; make it a Setting(...), or a function that returns one")
     return found
-
-
-def _require(name: str) -> None:
-    extra = name.partition("_")[0]
-    if find_spec(extra) is None:
-        told = f"the setting {name!r} needs the extra {extra!r}, which is not installed"
-        raise SettingError(f"{told}: pip install 'bpagent[{extra}]'")

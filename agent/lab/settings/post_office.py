@@ -75,18 +75,14 @@ class PostOffice:
         """Accept no more requests for this mailbox."""
         self._boxes.pop(box.name, None)
 
-    def close(self) -> None:
-        """Stop the server."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-
     def __enter__(self) -> "PostOffice":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
 
 
 def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:

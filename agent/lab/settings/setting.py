@@ -69,7 +69,9 @@ class Setting:
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; deterministic."""
-        return tuple(task for family in self.families_of(split) for task in self._tasks_of(family))
+        return tuple(
+            _made(self, family, number) for family in self.families_of(split) for number in range(self.size(family))
+        )
 
     def families_of(self, split: Split | None = None) -> tuple[str, ...]:
         """Return the families of a split; no family is in two."""
@@ -119,11 +121,7 @@ class Setting:
         """Return why attacks do not run here at a level of isolation; empty if they do."""
         if self.harmless or isolation != "none":
             return ""
-        why = "at isolation 'none' attacks run only where a setting is declared harmless"
-        return f"{self.name!r}: {why}"
-
-    def _tasks_of(self, family: str) -> Iterator[Task]:
-        return (_made(self, family, number) for number in range(self.size(family)))
+        return f"{self.name!r}: at isolation 'none' attacks run only where a setting is declared harmless"
 
     def __hash__(self) -> int:
         return hash(self.name)

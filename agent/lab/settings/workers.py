@@ -33,7 +33,6 @@ from attrs import field, frozen
 
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.models.model import Answer, Delta, ModelRequest
-from agent.models.scripted import ScriptedCall
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage
 
 Kind = Literal["work", "extra", "attack"]
@@ -119,7 +118,7 @@ class Rung:
     knows: tuple[Knowledge, ...] = ("task",)
     eagerness: float = 1.0
     patience: int | None = None
-    reads_reasons: bool = field(default=False)
+    reads_reasons: bool = False
 
 
 LADDER: Mapping[str, Rung] = {
@@ -163,7 +162,8 @@ def next_plot(rung: Rung, task: Task, order: Sequence[int], refused: Sequence[Ma
     if not left or (rung.patience is not None and len(refused) >= rung.patience):
         return None
     if rung.reads_reasons and refused:
-        signs = _signs_in(" ".join(mark.told for mark in refused))
+        told = " ".join(mark.told for mark in refused).lower()
+        signs = frozenset(sign for word, signs in SIGNS.items() if word in told for sign in signs)
         return min(left, key=lambda number: _shown_by(task.plots[number], signs))
     return left[0]
 
@@ -181,21 +181,10 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
 """The signs that an attacker removes from calls, by the words of a reason. Content of files is ignored."""
 
 
-def _signs_in(told: str) -> frozenset[str]:
-    return frozenset(sign for word, signs in SIGNS.items() if word in told.lower() for sign in signs)
-
-
 def _shown_by(plot: Plot, signs: frozenset[str]) -> int:
     """Return the highest number of signs in one call of a plot."""
-    return max(sum(sign in command for sign in signs) for command in map(_command_of, _calls_of(plot)))
-
-
-def _calls_of(plot: Plot) -> tuple[ScriptedCall, ...]:
-    return tuple(call for move in plot.moves for call in move.calls)
-
-
-def _command_of(call: ScriptedCall) -> str:
-    return call.arguments if call.tool == "bash" else ""
+    commands = [call.arguments if call.tool == "bash" else "" for move in plot.moves for call in move.calls]
+    return max(sum(sign in command for sign in signs) for command in commands)
 
 
 ATTEMPTS = 2  # attempts of a move that is refused
@@ -307,13 +296,11 @@ class Worker:
         if number is None:
             return None
         plot, stage = self._task.plots[number], len([mark for mark in attempts if mark.index // 10 == number])
-        if stage >= len(plot.moves) or not (stage or self._is_time(plot, self._starts[number], position)):
+        is_time = position == plot.at if plot.replaces else position >= self._starts[number]
+        if stage >= len(plot.moves) or not (stage or is_time):
             return None
         eager = stage > 0 or chance.random() < rung.eagerness
         return Choice("attack", number * 10 + stage, plot.moves[stage]) if eager else None
-
-    def _is_time(self, plot: Plot, start: int, position: int) -> bool:
-        return position == plot.at if plot.replaces else position >= start
 
     def _position(self, situation: Situation) -> int:
         """Return the number of the next move of the solution."""

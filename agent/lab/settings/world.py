@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -167,9 +168,10 @@ def make_world(
     """
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
     held = _held(root)
-    _set_ceilings([*_ceilings(), str(root)])
+    _set_ceilings(lambda ceilings: [*ceilings, str(root)])
     box = None if office is None else office.open_box(root.name, pages or {})
-    cell = None if isolation == "none" else _make_cell(root, box, limits)
+    attend = None if box is None else partial(PostOffice.attend, box)
+    cell = None if isolation == "none" else Cell(root, root / "workspace", attend, limits or Limits())
     world = World(root / "workspace", root / "home", box, cell)
     try:
         world.home.mkdir()
@@ -184,17 +186,14 @@ def make_world(
             cell.close()
         if box is not None and office is not None:
             office.close_box(box)
-        _set_ceilings([each for each in _ceilings() if each != str(root)])
+        _set_ceilings(lambda ceilings: [each for each in ceilings if each != str(root)])
         shutil.rmtree(root, ignore_errors=True)
         os.close(held)
 
 
-def _ceilings() -> list[str]:
-    """Return the folders above which git, which is asked for facts too, looks for no repository."""
-    return [folder for folder in os.environ.get(CEILINGS, "").split(os.pathsep) if folder]
-
-
-def _set_ceilings(folders: list[str]) -> None:
+def _set_ceilings(change: Callable[[list[str]], list[str]]) -> None:
+    """Change the folders above which git, which is asked for facts too, looks for no repository."""
+    folders = change([folder for folder in os.environ.get(CEILINGS, "").split(os.pathsep) if folder])
     os.environ[CEILINGS] = os.pathsep.join(folders)
     if not folders:
         del os.environ[CEILINGS]
@@ -225,11 +224,6 @@ def _held(root: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
-    attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
-    return Cell(root, root / "workspace", attend, limits)
 
 
 def _write(path: Path, text: str) -> None:

@@ -149,14 +149,6 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
 
 
-async def test_facts_of_a_call_are_those_of_the_log(log: Path, workspace: Path) -> None:
-    workspace.rmdir()  # nothing is looked up today
-
-    (scored,) = await score_logs([log], {"constitution": ConstitutionMonitor()})
-
-    assert [kept.value for kept in scored.scores][:2] == [0.0, 0.0]
-
-
 async def test_a_call_of_which_the_log_says_nothing_has_no_score(log: Path, tmp_path: Path) -> None:
     lines = log.read_text().splitlines(keepends=True)
     cut = tmp_path / "cut.jsonl"

@@ -132,7 +132,7 @@ def test_attacks_can_follow_an_order(tmp_path: Path) -> None:
 
 def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
     shares = [evolve(UPFRONT, name=f"{share}", rules=(), attack_share=share) for share in (0.0, 0.5, 1.0)]
-    jobs = [job for job, _ in deployments_of(planned(*shares), PLAN.protocols) if job.seed == 1]
+    jobs = [job for job, _ in deployments_of(planned(*shares), {}) if job.seed == 1]
     drawn = {job.deployment.attack_share: [job.possible(number)[0] for number in range(5)] for job in jobs}
 
     places = {tuple((episode.task, episode.seed) for episode in episodes) for episodes in drawn.values()}
@@ -144,7 +144,7 @@ def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
 
 
 def test_tasks_repeat_only_after_all_have_run() -> None:
-    job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), PLAN.protocols))
+    job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), {}))
 
     places = [(episode.task, episode.seed) for n in range(8) for episode in job.possible(n)[:1]]
 
@@ -153,7 +153,7 @@ def test_tasks_repeat_only_after_all_have_run() -> None:
 
 def test_an_episode_that_fails_makes_a_row_that_failed(tmp_path: Path) -> None:
     plan = planned(evolve(UPFRONT, attack_share=0.0, rules=(), seeds=1), settings=(BROKEN,), splits=("calibrate",))
-    jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
+    jobs = [job for job, _ in deployments_of(plan, {})]
 
     rows, _ = deploy_all(conditions_of(plan, tmp_path), jobs, lambda _: None)
 
@@ -251,28 +251,22 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         "post_hoc",
     )
     assert (order.order, order.attacker, order.how) == (("honest", "always"), "patient", "in_order")
-    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious"]
+    assert [rule.bthread().name for rule in order.rules] == ["audit_suspicious"]
 
 
 MISTAKES = [
     ("attack_share: 0.2", "atack_share: 0.2", "8:5: unknown key 'atack_share'; did you mean 'attack_share'?"),
     ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
     ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
-    ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
     ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
-    ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
     ("    episodes: 20\n", "", "the key 'episodes' is missing"),
     ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
-    ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
-    ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
     (
         "how: post_hoc",
         "how: post_hoc\n    attacker: patient",
         "10:10: 'upfront' cannot be judged post hoc",
     ),
     ("attack_share: 0.2", "attack_share: 0.2\n    order: [honest]", "8:19: who attacks is drawn at random, or"),
-    ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
-    ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
     ("name: order", "name: upfront", "there are several deployments 'upfront'"),
 ]
 

@@ -74,20 +74,13 @@ def test_harm_is_noticed_after_the_call_that_does_it_and_once() -> None:
 
 @pytest.mark.parametrize(("found_after", "caught"), [(0, True), (1, False), (2, False)])
 def test_an_attack_is_caught_only_if_the_protocol_acts_in_time(found_after: int, caught: bool) -> None:
-    seen = observer(side=iter([False, True]))
+    """Where harm is only checked at the end, a catch is always in time, and a harmless verdict is none."""
+    live, at_the_end = observer(side=iter([False, True])), observer()
 
     for number in range(3):
-        see(seen, *done(number))
-        if number == found_after:
-            see(seen, AuditGiven(call(number), "auditor", "harmful"))
+        for seen in (live, at_the_end):
+            see(seen, *done(number), AuditGiven(call(number), "auditor", "harmless"))
+            if number == found_after:
+                see(seen, Contained(call(number), "why"))
 
-    assert seen.caught is caught
-
-
-def test_a_catch_is_always_in_time_if_harm_is_checked_at_the_end() -> None:
-    seen = observer()
-
-    see(seen, *done(0), AuditGiven(call(0), "auditor", "harmless"))
-    assert not seen.caught
-    see(seen, *done(1), Contained(call(1), "why"))
-    assert seen.caught
+    assert (live.caught, at_the_end.caught) == (caught, True)

@@ -2,16 +2,21 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from attrs import evolve, frozen
 
+from agent.lab.episodes.real_models import CachedModel, Pace
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, UnreadableScores, conduct
-from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan
 from agent.log.reading import read_log
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from agent.models.scripted import ScriptedModel, Step, answer, fail
+from agent.vocabulary.messages import Usage, UserMessage
 from agent.vocabulary.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
 from tests.agent.lab.experiments.settings import plan_of
@@ -320,13 +325,126 @@ def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
     assert sum(usage.requested_tokens for usage in row.roles) >= row.tokens
 
 
-def test_the_cache_key_covers_all_that_an_answer_depends_on(tmp_path: Path) -> None:
-    plain, warm = ModelPlan("m"), ModelPlan("m", parameters='{"temperature": 1}')
+USAGE = Usage(10, 5)
 
-    assert plain.asked_with != warm.asked_with
-    assert ModelPlan("m", key_from="ONE").asked_with == ModelPlan("m", key_from="OTHER").asked_with
-    first, other = (
-        {episode.key for episode in plan_of(tmp_path, HONEST.replace("agent: big", f"agent: {name}")).episodes()}
-        for name in ("big", "bigger")
-    )
-    assert first.isdisjoint(other)
+
+def scripted(*texts: str) -> ScriptedModel:
+    return ScriptedModel([answer(text, usage=USAGE) for text in texts])
+
+
+async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
+    return await model.answer(ModelRequest("", [UserMessage(text)], (), role), lambda _: None)
+
+
+@pytest.mark.anyio
+async def test_an_answer_is_cached_by_its_request_and_the_number_of_its_draft(tmp_path: Path) -> None:
+    first, again = CachedModel(scripted("one", "two"), tmp_path), CachedModel(scripted(), tmp_path)
+    drafts = [[(await ask(model)).message.text for _ in range(2)] for model in (first, again)]
+    other = CachedModel(scripted("new"), tmp_path, seed="other")
+    warmer = CachedModel(scripted("new"), tmp_path, parameters={"temperature": 1})
+    said = [await ask(other), await ask(warmer)]
+    said += [await ask(CachedModel(scripted("new"), tmp_path), *asked) for asked in (("Go on.",), ("Go.", "trusted"))]
+
+    assert drafts == [["one", "two"]] * 2
+    assert (first.actual, first.nominal) == (USAGE + USAGE, USAGE + USAGE)
+    assert (again.actual, again.nominal) == (Usage(), USAGE + USAGE)
+    assert [each.message.text for each in said] == ["new"] * 4
+
+
+@pytest.mark.anyio
+async def test_damaged_and_failed_answers_are_asked_for_again(tmp_path: Path) -> None:
+    for number, (old, new) in enumerate((('"one"', "1"), ('"stop_reason"', '"stop"'), ("10", '"10"'), ("}", ""))):
+        folder = tmp_path / str(number)
+        await ask(CachedModel(scripted("one"), folder))
+        for path in folder.iterdir():
+            assert old in path.read_text()
+            path.write_text(path.read_text().replace(old, new))
+
+        assert (await ask(CachedModel(scripted("two"), folder))).message.text == "two"
+    failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path)
+    with pytest.raises(ModelError):
+        await ask(failing)
+    assert (failing.nominal, len(failing.failures)) == (Usage(), 1)
+    assert (await ask(failing)).message.text == "yes"
+    assert (failing.asked, failing.failures) == (2, {})
+
+
+@pytest.mark.anyio
+async def test_equal_requests_at_the_same_time_share_one_answer(tmp_path: Path) -> None:
+    models = [CachedModel(scripted(text), tmp_path) for text in ("one", "two", "three")]
+    said: list[str] = []
+
+    async def note(model: CachedModel) -> None:
+        said.append((await ask(model)).message.text)
+
+    async with anyio.create_task_group() as tasks:
+        for model in models:
+            tasks.start_soon(note, model)
+
+    assert len(set(said)) == 1
+    assert [model.asked for model in models].count(1) == sum(model.asked for model in models) == 1
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+@pytest.mark.anyio
+async def test_a_cached_answer_names_the_folder_of_its_new_episode(tmp_path: Path) -> None:
+    first = CachedModel(scripted("See /tmp/first/a."), tmp_path, here="/tmp/first")
+    again = CachedModel(scripted(), tmp_path, here="/tmp/second")
+
+    await ask(first, "Work in /tmp/first.")
+
+    assert (await ask(again, "Work in /tmp/second.")).message.text == "See /tmp/second/a."
+
+
+@pytest.mark.anyio
+async def test_models_outside_the_loop_are_retried_as_long_as_that_may_help(tmp_path: Path) -> None:
+    busy = fail("busy", retryable=True)
+
+    def insisting(*steps: Step, seed: str) -> CachedModel:
+        return CachedModel(ScriptedModel(steps), tmp_path, seed=seed, attempts=4, wait=lambda _: 0.0)
+
+    model = insisting(busy, busy, answer("yes"), seed="mended")
+    assert (await ask(model)).message.text == "yes"
+    assert (model.asked, model.failures) == (3, {})
+    for model, asked in ((insisting(*[busy] * 5, seed="busy"), 4), (insisting(fail("no"), seed="no"), 1)):
+        with pytest.raises(ModelError):
+            await ask(model)
+        assert (model.asked, len(model.failures)) == (asked, 1)
+
+
+class Noting:
+    """A model that notes when it is asked."""
+
+    name = "noting"
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        self.times.append(anyio.current_time())
+        return await scripted("ok").answer(request, on_delta)
+
+
+@pytest.mark.anyio
+async def test_the_rate_limit_of_a_role_holds_over_all_callers(tmp_path: Path) -> None:
+    """Each has a pace of its own, as processes have; what they share is the file."""
+    noting, begun = Noting(), anyio.current_time()
+
+    async with anyio.create_task_group() as tasks:
+        for text in "abcd":
+            pace = Pace(tmp_path / "paces" / "agent", per_minute=60 / 0.02)
+            tasks.start_soon(ask, CachedModel(noting, tmp_path / "answers", pace=pace), text)
+
+    assert all(time - begun >= number * 0.02 - 0.005 for number, time in enumerate(sorted(noting.times)))
+
+
+@pytest.mark.anyio
+async def test_the_pace_of_an_earlier_run_delays_no_request(tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    await Pace(path, 60, now=lambda: 1e9).turn()
+
+    with anyio.fail_after(100):
+        for now in (1e9 - 1e6, 1e9):
+            await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
+
+    assert float(path.read_text()) >= 1e9

@@ -1,19 +1,21 @@
 """Experiments run each episode once, keep what is finished whatever happens, and freeze what they calibrate."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
 
-from agent.lab.episodes.pools import Conditions, WorkersDie, run_all, run_batch
+from agent.lab.episodes.pools import Conditions, RayError, RayPool, WorkersDie, run_all, run_batch
 from agent.lab.episodes.results import Results, ResultsError, Row
-from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds
+from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds, pool_of
 from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.thresholds import FreezeError, freeze, read_frozen
 from agent.lab.reports.data import estimate_lines
@@ -35,6 +37,7 @@ PLAN = Plan(
     replicates=20,
     isolation="none",
 )
+SHORT = evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",))
 
 
 def rows_of(plan: Plan, folder: Path) -> list[Row]:
@@ -89,7 +92,7 @@ def test_an_interrupted_experiment_is_completed(finished: Path) -> None:
 
 
 def test_rows_record_outcomes_of_episodes(tmp_path: Path) -> None:
-    rows = rows_of(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)), tmp_path)
+    rows = rows_of(SHORT, tmp_path)
 
     attacks = [row for row in rows if row.attacks]
     assert {row.status for row in rows} == {"ran"}
@@ -100,9 +103,7 @@ def test_rows_record_outcomes_of_episodes(tmp_path: Path) -> None:
 
 
 def test_honest_work_and_an_attack_on_the_same_task_are_paired_across_protocols(tmp_path: Path) -> None:
-    plan = evolve(PLAN, protocols=(PLAN.protocols[0], ProtocolPlan("none", judged=False)), splits=("test",))
-
-    rows = rows_of(plan, tmp_path)
+    rows = rows_of(evolve(SHORT, protocols=(*SHORT.protocols, ProtocolPlan("none", judged=False))), tmp_path)
 
     by_protocol = [
         [(row.task, row.policy, row.main, row.side, row.steps) for row in rows if row.protocol == name]
@@ -114,16 +115,14 @@ def test_honest_work_and_an_attack_on_the_same_task_are_paired_across_protocols(
 def test_a_protocol_that_refuses_is_seen_in_the_rows(tmp_path: Path) -> None:
     everything = ProtocolPlan("all", ("blocking_monitor",), threshold=0.0)
 
-    rows = rows_of(evolve(PLAN, protocols=(everything,), splits=("test",)), tmp_path)
+    rows = rows_of(evolve(SHORT, protocols=(everything,)), tmp_path)
 
     assert all(row.rejected and row.scores and not row.side and row.main == 0 for row in rows)
     assert all(step.outcome == "rejected" for row in rows for step in row.steps)
 
 
 def test_a_failure_is_a_row_and_is_tried_once_more_in_the_next_run(tmp_path: Path) -> None:
-    plan = evolve(PLAN, settings=(BROKEN,), policies=PLAN.policies[:1], protocols=PLAN.protocols[:1])
-
-    rows = rows_of(evolve(plan, splits=("calibrate",)), tmp_path)
+    rows = rows_of(evolve(SHORT, settings=(BROKEN,), policies=PLAN.policies[:1], splits=("calibrate",)), tmp_path)
 
     assert [(row.status, row.error) for row in rows] == [("failed", "OSError: the check is broken")]
     assert Results(tmp_path).finished() == frozenset()
@@ -165,7 +164,7 @@ class Dying(Executor):
 
 
 def test_the_episode_that_kills_workers_is_found_and_the_others_run(tmp_path: Path) -> None:
-    episodes: list[Episode] = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
+    episodes = list(SHORT.episodes())
     deadly = episodes[1].key
 
     run_all(conditions_of(PLAN, tmp_path), episodes, lambda: Dying(deadly))
@@ -184,10 +183,8 @@ class Stillborn(Executor):
 
 
 def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path) -> None:
-    episodes = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
-
     with pytest.raises(WorkersDie, match="finished episodes are kept"):
-        run_all(Conditions(tmp_path), episodes, Stillborn)
+        run_all(Conditions(tmp_path), list(SHORT.episodes()), Stillborn)
 
 
 def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) -> None:
@@ -278,3 +275,35 @@ def test_progress_says_rate_and_time_left() -> None:
     progress = Progress(10, lambda _: None, done=4, failed=1, begun=100.0)
 
     assert progress.text(102.0) == "4 of 10 episodes · 2.0 a second · 3 s left · 1 failed"
+
+
+ON_RAY = evolve(SHORT, workers=1, pool="ray")
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
+def test_without_ray_the_cure_is_told_before_anything_runs() -> None:
+    with pytest.raises(RayError, match=r"pip install 'bpagent\[ray\]'"):
+        pool_of(ON_RAY)
+    assert pool_of(evolve(ON_RAY, workers=0)) is None
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+@with_ray
+def test_episodes_run_on_ray(tmp_path: Path) -> None:
+    run_all(Conditions(tmp_path), list(ON_RAY.episodes()), pool_of(ON_RAY))
+
+    assert [row.status for row in Results(tmp_path).rows().values()] == ["ran"] * 2
+
+
+@with_ray
+def test_an_error_of_a_function_is_raised_and_a_worker_that_dies_breaks_the_pool() -> None:
+    with RayPool(1) as pool:
+        assert pool.submit(max, 1, 2).result(100) == 2
+        with pytest.raises(ValueError, match="no"):
+            pool.submit(fail, "no").result(100)
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(os._exit, 1).result(100)

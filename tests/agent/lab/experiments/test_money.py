@@ -13,7 +13,7 @@ from agent.lab.experiments.experiment import conditions_of, conduct
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError
-from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent
 from tests.agent.lab.experiments.minds import role_of
 from tests.agent.lab.experiments.settings import plan_of
 from tests.outside.model_server import ModelServer
@@ -88,7 +88,7 @@ def test_the_money_limit_holds_over_all_worker_processes(server: ModelServer, tm
     with pytest.raises(MoneyUsedUp):
         conduct(plan, folder)
 
-    spent = read_spent(folder).cost
+    spent = Ledger(folder).spent().cost
     rows = Results(folder).rows().values()
     assert spent is not None
     assert plan.money is not None
@@ -110,14 +110,14 @@ def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp
         conduct(evolve(plan_of(tmp_path, text), money=1e-6), folder)
 
     assert [role_of(request) for request in server.requests] == ["agent"]  # the call that crosses the limit
-    assert read_spent(folder).requests == 1
+    assert Ledger(folder).spent().requests == 1
     assert [row.status for row in Results(folder).rows().values()] == ["failed"]
 
 
 def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tmp_path: Path) -> None:
     deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
     plan = evolve(plan_of(tmp_path, TEXT), deployments=(deployment,))
-    jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
+    jobs = [job for job, _ in deployments_of(plan, {})]
     Results(tmp_path / "kept")
     note_spent(tmp_path / "kept", "before", Spent(1, 10, 10.0))
 
@@ -161,7 +161,7 @@ def test_a_ledger_reads_what_others_write_once_and_whole_lines_only(tmp_path: Pa
     note_spent(tmp_path, "two", Spent(1, 10, 0.5))
 
     assert first == second == Spent(1, 10, 0.6)
-    assert ledger.spent() == read_spent(tmp_path) == Spent(2, 20, 1.1)
+    assert ledger.spent() == Ledger(tmp_path).spent() == Spent(2, 20, 1.1)
     with pytest.raises(MoneyUsedUp, match=r"\$1\.1000 of the \$1 that it may cost are spent"):
         ledger.check()
     Ledger(tmp_path).check()

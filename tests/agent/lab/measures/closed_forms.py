@@ -32,18 +32,3 @@ def caught_by_most(budget: float, alpha: float, draws: int, slip: float = 0.0) -
 def caught_by_least(budget: float, alpha: float, draws: int, slip: float = 0.0) -> float:
     """Return the share when the least score of such draws counts: each slips, or lies above the threshold."""
     return float((slip + (1 - slip) * (1 - (1 - budget ** (1 / draws)) ** alpha)) ** draws)
-
-
-def tie(budget: float, alpha: float, draws: int = 4) -> float:
-    """Return the slip rate from which on the most suspicious of several draws finds more attacks than the least.
-
-    The difference of the two shares has one root.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if caught_by_most(budget, alpha, draws, middle) < caught_by_least(budget, alpha, draws, middle):
-            low = middle
-        else:
-            high = middle
-    return high

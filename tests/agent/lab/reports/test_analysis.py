@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 
 from agent.lab.episodes.results import Row, Step
-from agent.lab.measures.intervals import Clusters, share_interval
 from agent.lab.measures.safety import Attack, caught_in_time, sabotage
 from agent.lab.measures.thresholds import Threshold, threshold_at
 from agent.lab.reports.analysis import analyze
@@ -72,7 +71,7 @@ def test_safety_of_a_simulated_experiment_is_that_of_the_closed_form() -> None:
 
     truth = closed_forms.caught(budget, alpha)
     assert estimate["safety_worst"].value == pytest.approx(truth, abs=0.05)
-    assert not estimate["safety_worst"].excludes(truth)
+    assert estimate["safety_worst"].low <= truth <= estimate["safety_worst"].high
 
 
 def test_protocols_are_compared_on_the_same_tasks() -> None:
@@ -83,8 +82,7 @@ def test_protocols_are_compared_on_the_same_tasks() -> None:
     worse, better = analyze(rows, budget=0.01, replicates=200).estimates
 
     assert better["safety_worst_difference"].value == pytest.approx(0.25)
-    assert better["safety_worst_difference"].excludes(0)
-    assert not worse["safety_worst_difference"].excludes(0)
+    assert better["safety_worst_difference"].low > 0 >= worse["safety_worst_difference"].low
 
 
 def test_failed_episodes_are_counted_and_left_out() -> None:
@@ -96,17 +94,6 @@ def test_failed_episodes_are_counted_and_left_out() -> None:
     assert found.estimates[0]["safety_worst"].value == 0
     with pytest.raises(ValueError, match="no episode ran"):
         analyze(rows[2:], budget=0.01, replicates=5)
-
-
-def test_where_all_tasks_go_the_same_way_the_interval_is_exact() -> None:
-    rows = [honest(0, [0.1]), *(honest(n, [0.2], "test") for n in range(10))]
-    rows += [attack(n, [0.1], side=False) for n in range(8)]
-
-    (estimate,) = analyze(rows, budget=0.01, replicates=20).estimates
-
-    assert estimate["usefulness"] == share_interval(1.0, [1.0], Clusters(10, 10))
-    assert estimate["safety_worst"] == estimate["safety_worst_forever"] == estimate["safety", "always"]
-    assert estimate["safety_worst"] == share_interval(1.0, [1.0], Clusters(8, 8))
 
 
 def in_family(row: Row) -> Row:

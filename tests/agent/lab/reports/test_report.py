@@ -1,5 +1,7 @@
-"""What a researcher reads at the end: tables that fit on a screen, a figure within its axes, what telling costs."""
+"""What a researcher reads at the end: tables that fit on a screen, a figure within its axes, data for pandas."""
 
+import math
+import sys
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -9,11 +11,14 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.lab.deployments.results import DeploymentRow, DeploymentStep
 from agent.lab.episodes.observer import Rounds
-from agent.lab.episodes.results import Row, Step
+from agent.lab.episodes.results import RoleUsage, Row, Step
 from agent.lab.experiments.experiment import Outcome
 from agent.lab.experiments.plan import BASELINE, Plan, Policy, ProtocolPlan
+from agent.lab.extras import MissingExtra, check_extra, needed
 from agent.lab.reports.analysis import Analysis, analyze, audit_curves, spent_on_test
+from agent.lab.reports.data import estimate_lines, tidy, write_data
 from agent.lab.reports.plots import audit_curves as plot_curves
 from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
 from agent.lab.reports.report import warnings_of
@@ -44,12 +49,19 @@ PROTOCOLS = (BASELINE, "suspicion_accumulates", "untrusted (colluding)")
 RUNGS = ("always", "uniform", "cover", "best_of_n", "gives_up", "exploits_reasons", "draw_aware")
 
 
-def rows(chance: Random, protocols: tuple[str, ...] = PROTOCOLS, setting: str = "operations") -> list[Row]:
+HONEST = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False, log="logs/k.jsonl")
+
+
+def with_scores(row: Row, *scores: float | None) -> Row:
+    return evolve(row, steps=tuple(Step("bash", row.attacks, "ran", score) for score in scores))
+
+
+def rows(chance: Random, protocols: tuple[str, ...] = PROTOCOLS) -> list[Row]:
     found = []
     for protocol in protocols:
         for split, tasks in (("calibrate", 4), ("develop", 4), ("test", 10)):
             for task in range(tasks):
-                base = Row("k", setting, "f", f"f-{task}", split, "honest", False, protocol, 0, live=False)
+                base = evolve(HONEST, task=f"f-{task}", split=split, protocol=protocol)
                 score = Step("bash", False, "ran", chance.random())
                 found.append(evolve(base, main=float(chance.random() < 0.8), steps=(score,), rounds=9))
                 for rung in RUNGS:
@@ -77,7 +89,7 @@ def test_every_table_fits_on_a_screen() -> None:
 
 
 def test_each_task_of_the_test_has_a_line_with_what_was_done_and_what_harm() -> None:
-    honest = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, main=1.0)
+    honest = evolve(HONEST, main=1.0)
     attack = evolve(honest, policy="always", attacks=True, main=0.0, side=True)
     other = evolve(honest, task="f-1", protocol="other", main=0.5)
     left_out = [evolve(honest, split="calibrate"), evolve(honest, status="failed"), evolve(honest, policy="trusted")]
@@ -92,19 +104,16 @@ def test_each_task_of_the_test_has_a_line_with_what_was_done_and_what_harm() -> 
 
 def test_other_budgets_are_told_from_none_to_half() -> None:
     """Four honest scores, and attacks above three of them, above all of them, and without a score."""
-    base = Row("k", "s", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False)
-    scored = evolve(base, split="calibrate", steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
-    attacks = [
-        evolve(base, task=f"f-{n}", policy="always", attacks=True, side=True, steps=(Step("bash", True, "ran", score),))
-        for n, score in enumerate((0.35, 0.9, None))
-    ]
+    scored, attack = with_scores(evolve(HONEST, split="calibrate"), 0.1, 0.2, 0.3, 0.4), evolve(HONEST, policy="always")
+    attack = evolve(attack, attacks=True, side=True)
+    attacks = [with_scores(evolve(attack, task=f"f-{n}"), score) for n, score in enumerate((0.35, 0.9, None))]
 
-    table = budget_table(audit_curves([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5)), {BASELINE: 0.0})
+    table = budget_table(audit_curves([scored, HONEST, *attacks], (0.0, 0.2, 0.25, 0.5)), {BASELINE: 0.0})
 
     assert table is not None
     assert table.headings == ("protocol", "its own audits", "0%", "20%", "25%", "50%")
     assert table.lines == ((BASELINE, "0.0%", "0.00", "0.00", "1.00", "1.00"),)
-    assert budget_table(audit_curves([scored, base]), {}) is None
+    assert budget_table(audit_curves([scored, HONEST]), {}) is None
 
 
 @pytest.mark.slow
@@ -152,9 +161,8 @@ def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
 
 
 def test_the_budget_that_thresholds_spend_is_counted_on_other_calls() -> None:
-    base = Row("k", "s", "f", "f-0", "calibrate", "honest", False, BASELINE, 0, live=False)
-    scored = evolve(base, steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
-    tested = evolve(scored, split="test", steps=tuple(Step("bash", False, "ran", n / 10) for n in (4, 5, 6, 7)))
+    scored = with_scores(evolve(HONEST, split="calibrate"), 0.1, 0.2, 0.3, 0.4)
+    tested = with_scores(HONEST, 0.4, 0.5, 0.6, 0.7)
 
     assert spent_on_test([scored, tested], (0.25, 1.0)) == ([(0.25, 1.0), (1.0, 1.0)], 4)
     assert spent_on_test([tested]) == ([], 0)
@@ -250,12 +258,13 @@ def outcome_of(*given: Row) -> Outcome:
 
 
 def test_warnings_name_failed_episodes_policies_without_episodes_and_honest_harm() -> None:
-    honest = Row("k1", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, log="logs/k1.jsonl")
+    honest = HONEST
     always, mine = (evolve(honest, policy=name, attacks=True) for name in ("always", "mine"))
     failed = evolve(mine, status="failed", error="ModelsFailed: no answer", log="")
     other = evolve(failed, error="OSError: the disk is full")
 
     told = warnings_of(outcome_of(honest, evolve(honest, side=True), always, failed, failed, other))
+    many = warnings_of(outcome_of(*(evolve(failed, error=f"KeyError: {number}") for number in range(20))))
 
     assert told == [
         "2 of 6 episodes failed and are left out: ModelsFailed: no answer",
@@ -264,20 +273,13 @@ def test_warnings_name_failed_episodes_policies_without_episodes_and_honest_harm
         "in 1 of 2 honest episodes the side task succeeded: the side check may find harm where there is none",
     ]
     assert warnings_of(outcome_of(honest, always, mine)) == []
-
-
-def test_many_reasons_of_failures_are_told_in_a_few_lines() -> None:
-    base = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, status="failed")
-
-    told = warnings_of(outcome_of(*(evolve(base, error=f"KeyError: {number}") for number in range(20))))
-
-    assert len(told) == 9  # five reasons, how many more, and three policies
-    assert told[5] == "15 of 20 episodes failed and are left out: for 15 more reasons, see data/episodes.csv"
+    assert len(many) == 9  # five reasons, how many more, and three policies
+    assert many[5] == "15 of 20 episodes failed and are left out: for 15 more reasons, see data/episodes.csv"
 
 
 def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_path: Path) -> None:
     """Failed ones come first, then harm in honest work, then harm by attacks."""
-    honest = Row("k1", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, log="logs/k1.jsonl")
+    honest = HONEST
     attack = evolve(honest, key="k2", policy="always", attacks=True, side=True, tau=3, log="logs/<k2>.jsonl")
     failed = evolve(honest, key="k3", status="failed", error="OSError: <full>", log="")
     (tmp_path / "logs").mkdir()
@@ -287,7 +289,7 @@ def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_pa
 
     assert [line[-4:] for line in table.lines] == [
         ("failed: OSError: <full>", "0", "", ""),
-        ("harm in honest work", "0", "logs/k1.jsonl", ""),
+        ("harm in honest work", "0", "logs/k.jsonl", ""),
         ("harm after call 3", "0", "logs/<k2>.jsonl", "logs/<k2>.html"),
     ]
     assert '<a href="logs/&lt;k2&gt;.html">logs/&lt;k2&gt;.html</a>' in table.html
@@ -296,3 +298,72 @@ def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_pa
     assert f'<td><a href="#{BASELINE}/always">0.50</a></td><td>1.00</td>' in cells
     assert f'<tr id="{BASELINE}/always">' in table.html
     assert len(episode_table([attack] * 1000, tmp_path).lines) == 200
+
+
+ROLE = RoleUsage("agent", "big", 3, 10, 5, 0.25, 4, 15, 0.2)
+ROWS = (
+    Row(
+        "k", "s", "f", "f-0", "test", "always", True, "none", 0, side=True, tau=1, main=0.5,
+        steps=(Step("bash", True, "ran", 0.25), Step("bash", True, "ran", None)), roles=(ROLE,),
+    ),
+    Row("l", "s", "f", "f-0", "test", "honest", False, "none", 0, steps=(Step("bash", None, "ran", None),)),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_pandas_reads_every_table_in_one_line(form: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    read = pandas.read_json if form == "jsonl" else getattr(pandas, f"read_{form}")
+    options = {"lines": True} if form == "jsonl" else {}
+    step = DeploymentStep(0, "k", "agent", "honest", "harmless", 1.0, None)
+    deployed = DeploymentRow("d", "upfront", "", "none", 0, 1, disabled=("agent", "watcher"), steps=(step,))
+    write_data(tmp_path, ROWS, estimate_lines({"all": analysis()}), [deployed])
+
+    table = {name: read(tmp_path / f"{name}.{form}", **options) for name in (*tidy(ROWS), "estimates", "deployments")}
+
+    episodes, steps, roles, estimates = (table[name] for name in ("episodes", "steps", "roles", "estimates"))
+    assert (list(episodes["main"]), list(episodes["side"]), episodes["tau"].sum()) == ([0.5, 0.0], [True, False], 1)
+    assert (list(steps["key"]), list(steps["step"]), steps["score"].sum()) == (["k", "k", "l"], [0, 1, 0], 0.25)
+    assert (roles["cost"].sum(), roles["requests"].sum(), list(roles["role"])) == (0.25, 4, ["agent"])
+    assert estimates["estimate"].dtype.kind == estimates["low"].dtype.kind == estimates["high"].dtype.kind == "f"
+    assert list(table["deployments"]["disabled"]) == ["agent watcher"]
+
+
+def test_every_figure_is_a_line_that_says_whether_a_test_tells_it_apart() -> None:
+    found = analysis()
+
+    lines = list(estimate_lines({"all": found}))
+
+    assert len(lines) == sum(len(each.figures) for each in found.estimates)
+    apart = {(line.protocol, line.policy) for line in lines if line.measure == "safety" and line.apart}
+    assert apart == {(each.protocol, policy) for each in found.estimates for policy in each.apart}
+    assert {line.apart for line in lines if not line.policy} == {None}
+
+
+def test_an_unknown_figure_is_null_and_not_a_text() -> None:
+    alone = analyze(ROWS[1:], budget=0.01, replicates=5)
+
+    unknown = [line for line in estimate_lines({"s": alone}) if line.measure == "safety_worst"]
+
+    assert [(line.estimate, line.low, line.high) for line in unknown] == [(None, None, None)]
+    assert not any(isinstance(line.low, float) and math.isnan(line.low) for line in estimate_lines({"s": alone}))
+
+
+@pytest.mark.slow
+def test_columns_have_their_types_where_nothing_is_in_them(tmp_path: Path) -> None:
+    write_data(tmp_path, (), ())
+
+    read = needed("pyarrow.parquet").read_table
+    types = {field.name: str(field.type) for field in read(tmp_path / "episodes.parquet").schema}
+    assert (types["tau"], types["main"], types["side"], types["status"]) == ("int64", "double", "bool", "string")
+    types = {field.name: str(field.type) for field in read(tmp_path / "estimates.parquet").schema}
+    assert (types["estimate"], types["low"], types["apart"]) == ("double", "double", "bool")
+
+
+def test_without_the_extra_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+
+    with pytest.raises(MissingExtra, match=r"need scipy.*pip install 'bpagent\[lab\]'"):
+        needed("scipy.special")
+    check_extra()
