@@ -99,6 +99,7 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
 
 
 SEARCHES = ("grep", "egrep", "rg")
+GLOB = pattern(r"[*?]")
 NARROWS = pattern(r"--(include|exclude)")
 
 
@@ -112,7 +113,8 @@ def _listed(name: str, argv: list[str]) -> Flow:
     if name == "ls" and not roots:
         hidden = any(re.match("-[^-]*[aA]", word) for word in argv[1:])
         return Flow(Origin.NAMES, names=(".",) if hidden else ("./*",))
-    return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
+    bare = (f"./{FOUND}",) if name == "ls" and not all(map(GLOB.search, roots)) else ()  # names without their folder
+    return Flow(Origin.NAMES, names=(*(f"{root}/{FOUND}" for root in roots or ["."]), *bare))
 
 
 def _some(name: str, argv: list[str], stdin: Flow) -> Flow:

@@ -263,7 +263,7 @@ class Walk:
         if flow.origin is Origin.ENDLESS:
             self.report(Effect.FILL, "fill the memory without end", at=node)
         if flow.origin in (Origin.NAMES, Origin.PROCESSES) and flow.names:
-            return flow.names[0]
+            return " ".join(flow.names)
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
 
     def substitute_file(self, node: "Node") -> str:
