@@ -334,7 +334,7 @@ def copy(command: Command) -> Steps:
             yield Linked(source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}", target)
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
-            yield Copied(source, copied)
+            yield Copied(source, copied, command.name == "mv")
 
 
 def tee(command: Command) -> Steps:

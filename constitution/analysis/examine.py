@@ -132,7 +132,7 @@ LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] 
     (fed, lambda kinds, name: "builder" in kinds or name in TALKERS),
     (repository, lambda _, name: name == "git"),
     (apply_rows, lambda _, name: name in table_names("program") or has_subcommands(name)),
-    (addresses, lambda kinds, _: kinds.isdisjoint(("harmless", "filters", "read_only"))),
+    (addresses, lambda kinds, _: "fetches" in kinds or kinds.isdisjoint(("harmless", "filters", "read_only"))),
     (outputs, lambda *_: True),
     (carried, lambda *_: True),
     (external_effects, lambda *_: True),
@@ -324,7 +324,7 @@ class Examination:
 
     def _carry_out_own(self, wrapper: Wrapper, command: Command, followed: bool, walk: Walk) -> None:
         """Carry out the effects of a wrapper's options."""
-        for analysis in (apply_rows, carried):
+        for analysis in (apply_rows, carried, outputs):
             self._carry_out(analysis(command), command.name, walk)
         own = command.with_argv(command.argv[:-1]) if followed else command
         if not wrapper.inside:
@@ -408,9 +408,9 @@ class Examination:
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
             case Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case Copied(source, target):
+            case Copied(source, target, moves):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
-                    self._files.copy(one, other)
+                    self._files.copy(one, other, moves=moves)
                     self._made.add(other)
             case Fetched(folder):
                 self._files.fetched.extend(self._targets(folder, walk))
@@ -534,6 +534,9 @@ class Examination:
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
         """Add findings by facts on the disk: the matches of a pattern, unsaved work, other names of a file."""
+        for target, source in tuple(self._files.moved.items()) if effect in effects_called("deletes") else ():
+            if is_within(where, target) or is_within(target, where):
+                self._found_at(Effect.DISCARD, source + where[len(target) :], source, "delete {path}", program, walk)
         for match in self.disk.matches.get(where, "").split("\0")[:MATCHES] if GLOB.search(where) else ():
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):

@@ -102,10 +102,11 @@ class Wrote(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A file gets the content of another."""
+    """A file gets the content of another; `moves`: in its place."""
 
     source: str
     target: str
+    moves: bool = False
 
 
 class Linked(NamedTuple):

@@ -13,6 +13,7 @@ from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.tables import pattern
+from constitution.tables.rows import is_known
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED
 
@@ -238,8 +239,10 @@ class Walk:
         name = argv[0]
         if name in self.scope.functions:
             body, source = self.scope.functions[name]
-            if body.id in self.active:
-                return ANYTHING
+            if (
+                body.id in self.active
+            ):  # `git() { command git push; }`: the program of that name, not the function again
+                return self.examiner.examine(argv, stdin, self) if is_known(name) else ANYTHING
             return self.call(name, body, source, tuple(argv[1:]), stdin)
         if name in self.scope.aliases:
             self.nested(" ".join([self.scope.aliases[name], *argv[1:]]), stdin)

@@ -20,8 +20,8 @@ A block of a table is a row:
 `to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `stems`
 (without their endings), `address` (the first that is no method, as in `POST x.com`), `settings` (the values of
 `NAME=value`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in such a value), `: -v` (what
-stands before `:` in it), `of=` (a word that begins so), `unknown` (paths that are not known), or "" for an effect
-without a path.
+stands before `:` in it), `of=` (a word that begins so), `here` (the present folder), `unknown` (paths that are not
+known), or "" for an effect without a path.
 """
 
 import re
@@ -230,6 +230,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
     if to in CHOICES:
         first, last = CHOICES[to]
         return operands[first:last]
+    if to == "here":
+        return (".",)
     if to == "unknown":
         return (UNKNOWN,)
     if to == "stems":
