@@ -198,6 +198,12 @@ def npm(command: Command) -> Steps:
             key, _, value = word.partition("=")
             if key.startswith("scripts."):
                 yield Script(value)
+            elif "ependencies." in f".{key}" and SOURCE.search(value):
+                yield Found(Effect.FOREIGN_PACKAGES, says=f"install from {value[:80]}")
+
+
+SOURCE = pattern(r"^(?!workspace|file|link|portal|catalog)[\w+.-]+:(?!\.|//localhost)|^[\w-]+/[\w.-]+$")
+"""A package that is named by the place where it is: `github:x/y`, `git+https://...`, `x/y`."""
 
 
 def ssh(command: Command) -> Steps:

@@ -18,6 +18,7 @@ from constitution.analysis.program_rows import (
     secret_arguments,
     unknown_program,
 )
+from constitution.analysis.recipes import has_recipes, recipes, sources_in
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -138,6 +139,7 @@ LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] 
     (external_effects, lambda *_: True),
     (builds, lambda *_: True),
     (installs, lambda kinds, _: "installer" in kinds),
+    (recipes, lambda _, name: has_recipes(name)),
     (secret_arguments, lambda kinds, name: "guards_arguments" not in kinds or name == "git"),
 )
 """The analyses that examine every program, known or not, each with the kinds and names that it concerns."""
@@ -211,6 +213,8 @@ class Examination:
             self._files.write(path, flow)
             if flow.origin is Origin.ENDLESS:
                 self._carry_out([_endless(path)], "the command", walk)
+            if flow.text:
+                self._carry_out_of_no_command(sources_in(path, flow), walk)
             if runs_later(path, self.home):
                 self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
 

@@ -122,7 +122,7 @@ ATTACHED_REPORTS = re.compile(
     re.I,
 )
 REPORTS = re.compile(
-    r"--?(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
+    r"--?(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
     r"(?:file|path|xml|json|html|junit|text|clover|out\w*)[\w-]*|[\w-]+-(?:report|file-output))$",
     re.I,
 )

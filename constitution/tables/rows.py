@@ -522,8 +522,13 @@ def variable_of(name: str) -> Variable | None:
     """Return the row of a variable, or None; a name in the table may contain a `*`."""
     row = _by_name().get(name)
     if row is None and "_" in name:
-        return next((row for known, row in _by_name().items() if "*" in known and fnmatchcase(name, known)), None)
+        return next((_by_name()[known] for known in _wild() if known in _by_name() and fnmatchcase(name, known)), None)
     return row
+
+
+@cache
+def _wild() -> tuple[str, ...]:
+    return tuple(name for row in all_variables() for name in row.names if "*" in name)
 
 
 @cache
