@@ -282,5 +282,6 @@ def files_in(command: Command) -> Steps:
             yield Found(Effect.READ, path=path)
         for path in sign("statement_writes").findall(text):
             yield Found(Effect.WRITE, path=path)
+            yield Found(Effect.DISCARD, path=path)
         if sign("statement_sends").search(text):
             yield Found(Effect.UPLOAD, says="send data to another machine")

@@ -122,7 +122,7 @@ ATTACHED_REPORTS = re.compile(
     re.I,
 )
 REPORTS = re.compile(
-    r"--?(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
+    r"--?+(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
     r"(?:file|path|xml|json|html|junit|text|clover|out\w*)[\w-]*|[\w-]+-(?:report|file-output))$",
     re.I,
 )
@@ -268,11 +268,17 @@ def unknown_program(command: Command) -> Steps:
     if "/" not in command.argv[0]:
         if any(map(FORCES.match, command.argv[1:])):
             yield Found(Effect.UNDESCRIBED, says="destroy something, or act without asking (it is not a known program)")
+        for option, code in pairwise(command.argv[1:]):
+            if CODE_OPTION.fullmatch(option) and CODE.search(code):
+                says = "run code given in an option (it is not a known program)"
+                yield Found(Effect.RISKY_CODE, says=says)
         for word in filter(DOMAIN.match, command.argv[1:]):
             yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
     yield from _started_words(command)
 
 
+CODE_OPTION = pattern(r"-[ecxrE]|-ex|--?(eval|code|execute|expr(ession)?|run|batch-string|command|query-goal|goal)")
+CODE = pattern(r"[\w\"'`]\s*\(.*\)|^\(.+\)$|^!|\b(system|shell|exec|spawn|popen)\b", re.S)
 DOMAIN = pattern(
     r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
     r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
