@@ -90,7 +90,7 @@ def addresses(command: Command) -> Steps:
     if not hosts and "://" not in " ".join(command.argv):
         return
     rows = (does for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
-    has_rows = any(does.effect in ADDRESSED for does in rows) and command.name != "git"
+    has_rows = any(does.effect in ADDRESSED and not does.texts for does in rows) and command.name != "git"
     for host in filter(HOST.fullmatch, () if has_rows else hosts):
         yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:
@@ -268,10 +268,8 @@ def unknown_program(command: Command) -> Steps:
     if "/" not in command.argv[0]:
         if any(map(FORCES.match, command.argv[1:])):
             yield Found(Effect.UNDESCRIBED, says="destroy something, or act without asking (it is not a known program)")
-        for option, code in pairwise(command.argv[1:]):
-            if CODE_OPTION.fullmatch(option) and CODE.search(code):
-                says = "run code given in an option (it is not a known program)"
-                yield Found(Effect.RISKY_CODE, says=says)
+        if any(CODE_OPTION.fullmatch(option) and CODE.search(code) for option, code in pairwise(command.argv[1:])):
+            yield Found(Effect.RISKY_CODE, says="run code given in an option (it is not a known program)")
         for word in filter(DOMAIN.match, command.argv[1:]):
             yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
     yield from _started_words(command)
