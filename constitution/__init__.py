@@ -8,9 +8,9 @@ An action goes in, a verdict with evidence comes out, in four steps:
 - `shell/`: text becomes simple commands with known and unknown words (`syntax`, which the `scanner` has to confirm,
   `words`, `scope`, `blocks`, `commands`, `walk`).
 - `analysis/`: a simple command becomes findings. Each analysis returns `steps`, which `examine` carries out: rows of
-  the tables (`program_rows`), verbs of any program (`external_effects`), variables and options (`carried_files`),
-  `shells`, `interpreters` with `python_code`, `other_code` and `plain_code`, `search`, `clients`, `editors`; `output`
-  and `file_flow` follow data through pipes and files.
+  the tables (`program_rows`), verbs of any program (`external_effects`), variables and options (`carried_files`), files
+  of tools that the script writes (`recipes`), `shells`, `interpreters` with `python_code` and `other_code`, `search`,
+  `clients`, `editors`; `output` and `file_flow` follow data through pipes and files.
 - `judge`: findings become a verdict by the `rules` of a `policy` and the kinds of places (`zones`).
 - `checks`: single predicates on an action or a command.
 

@@ -154,6 +154,12 @@ def npm(command: Command) -> Steps:
             key, _, value = word.partition("=")
             if key.startswith("scripts."):
                 yield Script(value)
+            elif "ependencies." in f".{key}" and SOURCE.search(value):
+                yield Found(Effect.FOREIGN_PACKAGES, says=f"install from {value[:80]}")
+
+
+SOURCE = pattern(r"^(?!workspace|file|link|portal|catalog)[\w+.-]+:(?!\.|//localhost)|^[\w-]+/[\w.-]+$")
+"""A package that is named by the place where it is: `github:x/y`, `git+https://...`, `x/y`."""
 
 
 def ssh(command: Command) -> Steps:
@@ -279,7 +285,7 @@ def copy(command: Command) -> Steps:
             yield Change(What.LINKED, (behind, target))
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
-            yield Change(What.COPIED, (source, copied))
+            yield Change(What.RENAMED if command.name == "mv" else What.COPIED, (source, copied))
 
 
 def tee(command: Command) -> Steps:

@@ -19,6 +19,7 @@ from constitution.analysis.program_rows import (
     secret_arguments,
     unknown_program,
 )
+from constitution.analysis.recipes import has_recipes, recipes, sources_in
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -111,12 +112,13 @@ LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] 
     (fed, lambda kinds, _: not kinds.isdisjoint(("builder", "sends_input"))),
     (repository, lambda _, name: name == "git"),
     (apply_rows, lambda _, name: name in table_names("program") or has_subcommands(name)),
-    (addresses, lambda kinds, _: kinds.isdisjoint(("harmless", "filters", "read_only"))),
+    (addresses, lambda kinds, _: "fetches" in kinds or kinds.isdisjoint(("harmless", "filters", "read_only"))),
     (outputs, lambda *_: True),
     (carried, lambda *_: True),
     (external_effects, lambda *_: True),
     (builds, lambda *_: True),
     (installs, lambda kinds, _: "installer" in kinds),
+    (recipes, lambda _, name: has_recipes(name)),
     (secret_arguments, lambda kinds, name: "guards_arguments" not in kinds or name == "git"),
 )
 """The analyses that examine every program, known or not, each with the kinds and names that it concerns."""
@@ -192,6 +194,8 @@ class Examination:
                 self._found(Effect.EXHAUST, None, "keep a processor busy without end", "the command", walk)
             elif flow.origin is Origin.ENDLESS:
                 self._found(Effect.FILL, None, "fill the disk without end", "the command", walk)
+            if flow.text:
+                self._carry_out_of_no_command(sources_in(path, flow), walk)
             if runs_later(path, self.home):
                 self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
 
@@ -305,7 +309,7 @@ class Examination:
 
     def _carry_out_own(self, wrapper: Wrapper, command: Command, followed: bool, walk: Walk) -> None:
         """Carry out the effects of a wrapper's options."""
-        for analysis in (apply_rows, carried):
+        for analysis in (apply_rows, carried, outputs):
             self._carry_out(analysis(command), command.name, walk)
         own = command.with_argv(command.argv[:-1]) if followed else command
         if not wrapper.inside:
@@ -385,9 +389,9 @@ class Examination:
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
             case steps.Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case Change(What.COPIED, (source, target)):
+            case Change((What.COPIED | What.RENAMED) as what, (source, target)):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
-                    self._files.copy(one, other)
+                    self._files.copy(one, other, moves=what is What.RENAMED)
                     self._made.add(other)
             case Change(What.LINKED, (target, link)):
                 self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
@@ -514,6 +518,9 @@ class Examination:
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
         """Add findings by facts on the disk: the matches of a pattern, unsaved work, other names of a file."""
+        for target, source in tuple(self._files.moved.items()) if effect in effects_called("deletes") else ():
+            if is_within(where, target) or is_within(target, where):
+                self._found_at(Effect.DISCARD, source + where[len(target) :], source, "delete {path}", program, walk)
         for match in self.disk.matches.get(where, "").split("\0")[:MATCHES] if GLOB.search(where) else ():
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):

@@ -20,6 +20,7 @@ class Files:
     """Files that were written, by absolute path. Order is ignored: a loop may run a file before it writes it."""
 
     def __init__(self) -> None:
+        self.moved: dict[str, str] = {}  # where files are now that the script itself moved, and where they were
         self.remotes: dict[str, str] = {}  # remotes that the script itself added
         self.fetched: list[str] = []  # cloned or unpacked folders
         self.recursive = False  # files that are being read: a file may run itself
@@ -36,8 +37,10 @@ class Files:
             for reader in list(self._readers.get(path, ())):
                 self._read(path, reader, flow)
 
-    def copy(self, source: str, target: str) -> None:
-        """Record that a file gets the content of another."""
+    def copy(self, source: str, target: str, *, moves: bool = False) -> None:
+        """Record that a file gets the content of another; `moves`: in its place."""
+        if moves:
+            self.moved[target] = source
         for flow in list(self._contents.get(source, ())):
             self.write(target, flow)
 

@@ -1,7 +1,7 @@
 """Effects of programs: from the rows of the program tables, and of programs without rows."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from constitution.analysis.steps import (
@@ -68,7 +68,7 @@ def apply_rows(command: Command) -> Steps:
 
 
 ADDRESS = pattern(
-    r"(?:^|[=,'\"(\s])((?:https?|ftps?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
+    r"(?:^|[=,'\"(\s/@])((?:https?|ftps?|sftp|scp|davs?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
     r"|ldaps?|smb|rsync)://[^\s'\"]*|[a-z][\w+.-]*://[\w-]+\.[\w.-]+[^\s'\"]*)",
     re.I,
 )
@@ -92,7 +92,7 @@ def addresses(command: Command) -> Steps:
     if not hosts and "://" not in " ".join(command.argv):
         return
     rows = (does for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
-    has_rows = any(does.effect in ADDRESSED for does in rows) and command.name != "git"
+    has_rows = any(does.effect in ADDRESSED and not does.texts for does in rows) and command.name != "git"
     for host in filter(HOST.fullmatch, () if has_rows else hosts):
         yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:
@@ -117,18 +117,50 @@ OUTPUTS = re.compile(
 )
 
 
+ATTACHED_REPORTS = re.compile(
+    r"(?!.*(level|style|type|colou?r|verbos|limit|max|min|name$|config|template|input|from|glob|filter|[-_](port|host)))"
+    r"--?(?=\w{3})(?!(csv|json|xml|markdown)$)(?:[\w.-]*[-_.])?(out|export|report|[jx]unit|xml|html|json|csv|sarif|lcov|markdown|asciidoc"
+    r"|log|trace|dump|record|save|result|annotat|coverage|basetemp|fixes|testdox|xtree|massif|callgrind|cachegrind)[\w.-]*$",
+    re.I,
+)
+REPORTS = re.compile(
+    r"--?+(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
+    r"(?:file|path|xml|json|html|junit|text|clover|out\w*)[\w-]*|[\w-]+-(?:report|file-output))$",
+    re.I,
+)
+"""Options whose value is often a file that is written: as `--report=FILE`, and as `--report-file FILE`."""
+
+
+@lru_cache(maxsize=4096)
+def _output_of(option: str, attached: bool) -> Effect | None:
+    """Return what a program does with the file that an option names: known outputs, and what may be replaced."""
+    if OUTPUTS.match(option):
+        return Effect.WRITE
+    return Effect.DISCARD if (ATTACHED_REPORTS if attached else REPORTS).match(option) else None
+
+
 def outputs(command: Command) -> Steps:
-    """Report the output paths in options of any program: `--outDir ~`, `--prefix=/usr`."""
+    """Report the output paths in options of any program: `--outDir ~`, `--prefix=/usr`, `--export-json x.json`."""
     for index, word in enumerate(command.argv):
         if word[:1] != "-" or len(word) < 2:
             continue
         name, equals, value = word.partition("=")
-        if OUTPUTS.match(name) and (path := value if equals else _following(index, command)) not in ("", "-"):
-            yield Found(Effect.WRITE if is_known(command.name) else Effect.DISCARD, path=path)
+        if (effect := _output_of(name, bool(equals))) is not None:
+            path = value if equals else _following(index, command)
+            if effect is Effect.WRITE and path not in ("", "-"):
+                yield Found(effect if is_known(command.name) else Effect.DISCARD, path=path)
+                if "keeps" in command.kinds and command.absolute(path)[0] not in command.disk.folders:
+                    yield Found(Effect.DISCARD, path=path)
+            elif effect is Effect.DISCARD and (file := FILE.match(path)) and "script_runner" not in command.kinds:
+                yield Found(effect, path=file[1])
         elif word[:2] == "-o" and not ("read_only" in command.kinds or "o_names_owner" in command.kinds):
             path = word[2:] or _following(index, command)
             if command.absolute(path)[0] not in command.disk.folders:
                 yield Found(Effect.DISCARD, path=path)
+
+
+FILE = pattern(r"(?!-|\w+://|[\d.]+$)(?=.*[./:=])(?:[\w-]+[:=])?([^:=,{}\s\0]+)$")
+"""One file, perhaps behind its format: `json:x.json`."""
 
 
 def _following(index: int, command: Command) -> str:
@@ -234,11 +266,15 @@ def unknown_program(command: Command) -> Steps:
     if "/" not in command.argv[0]:
         if any(map(FORCES.match, command.argv[1:])):
             yield Found(Effect.UNDESCRIBED, says="destroy something, or act without asking (it is not a known program)")
+        if any(CODE_OPTION.fullmatch(option) and CODE.search(code) for option, code in pairwise(command.argv[1:])):
+            yield Found(Effect.RISKY_CODE, says="run code given in an option (it is not a known program)")
         for word in filter(DOMAIN.match, command.argv[1:]):
             yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
     yield from _started_words(command)
 
 
+CODE_OPTION = pattern(r"-[ecxrE]|-ex|--?(eval|code|execute|expr(ession)?|run|batch-string|command|query-goal|goal)")
+CODE = pattern(r"[\w\"'`]\s*\(.*\)|^\(.+\)$|^!|\b(system|shell|exec|spawn|popen)\b", re.S)
 DOMAIN = pattern(
     r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
     r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"

@@ -251,6 +251,8 @@ def serve(command: Command) -> Steps:
     folders = line.value_of("-d", "--directory", "-h", "-r") or [w for w in line.operands if not w.isdigit()] or (".",)
     for folder in folders:
         yield Found(Effect.SHARE_TREE, path=folder, says="offer everything in {path} to others")
+    if line.value_of("-b", "--bind", "-a") and not {"0.0.0.0", "::"}.isdisjoint(command.argv):
+        yield Found(Effect.LISTEN, says="serve other machines too")
 
 
 def own_server(command: Command) -> Steps:

@@ -13,6 +13,7 @@ from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.tables import pattern
+from constitution.tables.rows import is_known
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED
 
@@ -237,9 +238,10 @@ class Walk:
         name = argv[0]
         if name in self.scope.functions:
             body, source = self.scope.functions[name]
-            if body.id in self.active:
-                return ANYTHING
-            return self.call(name, body, source, tuple(argv[1:]), stdin)
+            if body.id not in self.active:
+                return self.call(name, body, source, tuple(argv[1:]), stdin)
+            # `git() { command git push; }` starts the program of that name.
+            return self.examiner.examine(argv, stdin, self) if is_known(name) else ANYTHING
         if name in self.scope.aliases:
             self.nested(" ".join([self.scope.aliases[name], *argv[1:]]), stdin)
         return self.examiner.examine(argv, stdin, self)

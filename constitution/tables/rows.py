@@ -20,8 +20,8 @@ A block of a table is a row:
 `to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `stems`
 (without their endings), `address` (the first that is no method, as in `POST x.com`), `settings` (the values of
 `NAME=value`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in such a value), `: -v` (what
-stands before `:` in it), `of=` (a word that begins so), `unknown` (paths that are not known), or "" for an effect
-without a path.
+stands before `:` in it), `of=` (a word that begins so), `here` (the present folder), `unknown` (paths that are not
+known), or "" for an effect without a path.
 """
 
 import re
@@ -297,6 +297,7 @@ CHOICES: dict[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
     "but_last": lambda operands: operands[:-1],
     "last": lambda operands: operands[1:][-1:],
     "rest": lambda operands: operands[1:],
+    "here": lambda _: (".",),
     "unknown": lambda _: (UNKNOWN,),
     "stems": lambda operands: tuple(word.rpartition(".")[0] for word in operands),
     "address": lambda operands: tuple(word for word in operands if not METHOD.fullmatch(word))[:1],
@@ -502,8 +503,13 @@ def variable_of(name: str) -> Variable | None:
     """Return the row of a variable, or None; a name in the table may contain a `*`."""
     row = _by_name().get(name)
     if row is None and "_" in name:
-        return next((row for known, row in _by_name().items() if "*" in known and fnmatchcase(name, known)), None)
+        return next((_by_name()[known] for known in _wild() if known in _by_name() and fnmatchcase(name, known)), None)
     return row
+
+
+@cache
+def _wild() -> tuple[str, ...]:
+    return tuple(name for row in all_variables() for name in row.names if "*" in name)
 
 
 @cache
