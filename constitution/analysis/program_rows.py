@@ -266,7 +266,9 @@ def unknown_program(command: Command) -> Steps:
     if "/" not in command.argv[0]:
         if any(map(FORCES.match, command.argv[1:])):
             yield Found(Effect.UNDESCRIBED, says="destroy something, or act without asking (it is not a known program)")
-        if any(CODE_OPTION.fullmatch(option) and CODE.search(code) for option, code in pairwise(command.argv[1:])):
+        values = (word.partition("=")[::2] for word in command.argv[1:])
+        given = (*pairwise(command.argv[1:]), *values)
+        if any(CODE_OPTION.fullmatch(option) and CODE.search(code) for option, code in given):
             yield Found(Effect.RISKY_CODE, says="run code given in an option (it is not a known program)")
         for word in filter(DOMAIN.match, command.argv[1:]):
             yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")

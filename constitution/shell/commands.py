@@ -127,7 +127,8 @@ def _is_exported(walk: Walk, node: "Node") -> bool:
 def _report(walk: Walk, node: "Node", values: tuple[str, ...], *, exported: bool) -> None:
     name = node.child_by_field_name("name")
     if name is not None:
-        walk.examiner.assigned(walk.text_of(name), values, walk, exported=exported)
+        variable = walk.text_of(name).partition("[")[0]  # an element counts as the whole
+        walk.examiner.assigned(variable, values, walk, exported=exported)
 
 
 def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
