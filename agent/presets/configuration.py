@@ -25,8 +25,8 @@ from typing import Any, Literal, get_args, get_origin
 from attrs import evolve, frozen
 
 from agent.log.chain import own_folder
+from agent.presets import PRESETS, preset_named
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
-from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_command_rule, read_rule

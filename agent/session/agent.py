@@ -19,8 +19,8 @@ from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.loop import Fail, HookCaller, Hooks, Inferences, RoleModel, failure, loop_effects, seconds_before
 from agent.models.model import Model, frame_tokens
+from agent.presets import preset_named
 from agent.presets.preset import Preset
-from agent.presets.shipped import preset_named
 from agent.projections import Projection
 from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls

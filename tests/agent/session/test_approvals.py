@@ -11,9 +11,9 @@ from attrs import evolve
 import constitution
 from agent import Agent, answer, call
 from agent.cli.prompt import StandingAnswers
+from agent.presets import DEFAULT
 from agent.presets.configuration import read_user_rules
 from agent.presets.equipment import equip
-from agent.presets.shipped import DEFAULT
 from agent.session.agent import Run
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool

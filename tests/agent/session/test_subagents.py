@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, Tool, answer, call, tool
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task
 from agent.tools.collections import workspace_tools
