@@ -102,7 +102,7 @@ def strictly_typed(_: type, fields: "list[Attribute[Any]]") -> "list[Attribute[A
 
 
 class OptionError(AgentError):
-    """A preset or an option does not exist, or has an invalid value; the message has the cure."""
+    """A preset, an option or a policy does not exist, or is invalid; the message has the place and the cure."""
 
 
 READERS: dict[Any, Callable[[str], object]] = {
