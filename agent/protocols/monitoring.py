@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import Any
 
 from agent.protocols.asking import (
-    NEXT_TURN,
     TURN_OVER,
     Reason,
     another_draft,
@@ -23,6 +22,7 @@ from agent.protocols.asking import (
     suspicion,
 )
 from agent.protocols.monitors import text_of
+from agent.threads.core import NEXT_TURN, OWN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -322,7 +322,7 @@ def defer_to_resample(
     """Score the loop's own drafts, and resample `draws` times above the threshold. auditor: audits the result."""
     while True:
         yield sync(wait_for=NEXT_TURN)
-        draft = yield from draft_given("d0")
+        draft = yield from draft_given(OWN)
         if draft is not None:
             given = yield from scored(draft, monitor, hold=DraftsSettled)
             if given.is_above(threshold):

@@ -8,6 +8,8 @@ from attrs import field, frozen
 
 from agent.effects.loop import declared_effects
 from agent.effects.monitoring import laboratory_effects
+from agent.threads.core import NEXT_TURN
+from agent.threads.endings import COMPLETE, PURSUE
 from agent.threads.steering import JOINTS, NEXT, UNSAID
 from agent.threads.tool_calls import Together
 from agent.vocabulary.calls import ToolCall, signature, still_open, without
@@ -581,7 +583,6 @@ def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
 
 
 CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
-ASKED = where(InferenceRequested, draft="d0")
 
 
 @OF_RULES.of()
@@ -590,7 +591,7 @@ def a_continued_run_asks_again() -> BThreadBody:
     while True:
         said = yield sync(wait_for=RunContinued | RunEnded)  # checked at each end, also if no rule continues runs
         if isinstance(said, RunContinued):
-            said = yield sync(wait_for=ASKED | RunEnded)
+            said = yield sync(wait_for=NEXT_TURN | RunEnded)
             assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
 
 
@@ -599,7 +600,7 @@ def steering_is_heard() -> BThreadBody:
     """After steering no call begins, and the run does not complete, before the model is asked again."""
     while True:
         yield sync(wait_for=SteeringGiven)
-        said = yield sync(wait_for=CALL_NEWS | ASKED | RunEnded)
+        said = yield sync(wait_for=CALL_NEWS | NEXT_TURN | RunEnded)
         if isinstance(said, RunEnded):
             assert said.status != "completed", "the run completes, and the model has not heard the steering"
         else:
@@ -731,9 +732,6 @@ def a_summary_stands_alone() -> BThreadBody:
             said = yield sync(wait_for=LOOP_NEWS | RunEnded)
             assert isinstance(said, SummaryFinished | SummaryFailed), f"{said.name} while a summary is made"
             in_flight = 0
-
-
-PURSUE, COMPLETE = "pursue_objective", "complete"
 
 
 def _has_run(event: Event, tool: str) -> bool:
