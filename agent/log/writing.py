@@ -27,6 +27,9 @@ class LogInUse(LogError):
     """Another process (or another agent of this one) writes the log; the message names the process."""
 
 
+# The lock
+
+
 def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
     """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError.
 

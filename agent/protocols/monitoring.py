@@ -47,6 +47,8 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Ending
 from bp import NONE, BThread, BThreadBody, bthread, start, sync, where
 
+# Scores of drafts and of calls
+
 
 @bthread
 def trusted_monitoring(monitor: str = "monitor") -> BThreadBody:
@@ -163,6 +165,8 @@ def score_call(call: ToolCall, monitors: tuple[str, ...], threshold: float, comb
             return
 
 
+# An untrusted monitor, tested with honeypots
+
 PLANTED = "honeypot"
 """The prefix of the ids of planted calls."""
 
@@ -211,7 +215,7 @@ def distrust_after_a_miss(monitor: str, threshold: float = 0.5) -> BThreadBody:
     yield sync(refuse=GateApproved, because=Reason(told, "monitor"))
 
 
-# Audits: of the most suspicious within a budget, and of all answers of the first runs.
+# Audits: of the most suspicious within a budget, and of all answers of the first runs
 
 Waiting = tuple[tuple[float, Subject], ...]  # the queue of subjects, the most suspicious first
 
@@ -282,7 +286,7 @@ def shutdown_on_catch(role: str = "agent") -> BThreadBody:
     yield sync(refuse=asked, because=ending)
 
 
-# Substitutes for a suspicious draft: a trusted model's, an edited one, or a resampled one.
+# Substitutes for a suspicious draft: a trusted model's, an edited one, or a resampled one
 
 
 @bthread
