@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, fields, frozen
 
 from agent.log.chain import CHAIN, SIGNATURE, end_of, own_key, signature, wants_signature
+from agent.vocabulary import events, questions
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import FORMAT, ROLES, problems_of, strict_converter
 from agent.vocabulary.errors import AgentError
@@ -223,8 +224,6 @@ def recorded_steps(run: RecordedRun) -> tuple[Step, ...]:
 @cache
 def recorded_kinds() -> dict[str, Any]:
     """Return every kind of event that ships, by its name in the log."""
-    from agent.vocabulary import events, questions
-
     kinds = (kind for module in (events, questions) for kind in vars(module).values() if isinstance(kind, type(Event)))
     return {kind.name: kind for kind in kinds if kind is not Event}
 

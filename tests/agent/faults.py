@@ -1,4 +1,4 @@
-"""Planted faults: in each, one text in the source of a b-thread is another, and it does one thing wrong ."""
+"""Planted faults: in each, one text in the source of a b-thread is another, and it does one thing wrong."""
 
 import ast
 import inspect

@@ -58,7 +58,7 @@ def check_taken(use: Sequence[str], option: str) -> None:
     takes = {name for protocol in use for name in entry_of(protocol).takes}
     if option not in takes:
         known = sorted(takes.intersection(PARAMETERS))
-        raise ValueError(f"{option!r} is not an option of {' or '.join(use)} takes; {meant(option, known)}")
+        raise ValueError(f"{option!r} is not an option of {' or '.join(use)}; {meant(option, known)}")
 
 
 def _check_spelling(entry: Entry) -> None:
