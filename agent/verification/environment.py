@@ -174,9 +174,9 @@ WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
 def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
     """Return the possible events of users and the clock."""
     names = set(map(shipped_name, rules))
-    wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
+    stopping = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
     clock = (DeadlineReached(1.0),) if "deadline" in names else ()
-    return (*PEOPLE, *wish, *clock)
+    return (*PEOPLE, *stopping, *clock)
 
 
 def examples_for(rules: Sequence[BThread]) -> Examples:

@@ -188,7 +188,7 @@ def ids_of_an_answer_differ() -> BThreadBody:
 
 @OF_RULES.of()
 def nothing_is_in_flight_at_the_end() -> BThreadBody:
-    """Whatever an effect was started for has come back when the run ends."""
+    """Every effect that was started has had its outcome when the run ends."""
     in_flight = 0
     while True:
         said = yield sync(wait_for=EFFECT_NEWS)
@@ -790,6 +790,6 @@ def iterations_are_limited(turns: int) -> BThreadBody:
 
 @OF_RULES.of("stop_when_said")
 def wishes_to_stop_are_heard() -> BThreadBody:
-    """Whatever a person says with the letters "stop" in it stops the run."""
+    """A message of a user with the letters "stop" in it stops the run."""
     spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), lambda said: "stop" in said.text.lower())
     yield from _leads_to(spoken, StopAsked | RunEnded)
