@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from agent.projections.narration import Narration, StreamEvent
 
 
+RUN_RESTS = "a run rests; continue it, with run() without a prompt, before you give another prompt"
+
 Listener = tuple[str, Callable[[Step], object]]
 
 
@@ -200,7 +202,7 @@ class Run(Projection):
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
         alone: no user can act or read the steps meanwhile. Without a prompt the run that rests continues. Raises
-        RunError when none does.
+        RunError when none does, or when one rests and there is a prompt.
         """
         openings = agent.openings(prompt)
         self.agent = agent
@@ -368,9 +370,7 @@ class Run(Projection):
         async with self.agent.under_way:
             try:
                 if not self._taken_up and self.agent.journal.is_under_way:
-                    raise RunError(
-                        "a run rests; continue it, with run() without a prompt, before you give another prompt"
-                    )
+                    raise RunError(RUN_RESTS)
                 await self._to_its_end()
             finally:
                 await self._runner.close()
@@ -641,12 +641,14 @@ class Agent:
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return the first messages of a run: those that came between the runs, then the prompt. A continued run has
-        none. Raises RunError when no run rests.
+        none. Raises RunError when no run rests, or when one rests and there is a prompt.
         """
         if prompt is None:
             if not self.journal.is_under_way:
                 raise RunError("no run rests; give a prompt")
             return ()
+        if self.journal.is_under_way and not self.under_way.locked():
+            raise RunError(RUN_RESTS)
         history = (*self._history, *self.late_messages)
         self._history = ()
         self.late_messages.clear()

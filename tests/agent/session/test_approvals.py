@@ -220,11 +220,13 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
 
 async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKING, "Done.", approve="later")
-    await agent.run("Go")
+    run = await agent.run("Go")
+    run.steer("By the way")
 
     with pytest.raises(RunError, match="a run rests; continue it"):
         await agent.run("And this")
 
+    assert run.unheard == ("By the way",)
     agent.decide("risky", False)
     assert (await agent.run()).status == "completed"
 
