@@ -639,16 +639,19 @@ class Agent:
 
     # Parts of a run.
 
+    @property
+    def rests(self) -> bool:
+        """True if a run has begun and not ended, and does not go on now."""
+        return self.journal.is_under_way and not self.under_way.locked()
+
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return the first messages of a run: those that came between the runs, then the prompt. A continued run has
         none. Raises RunError when no run rests, or when one rests and there is a prompt.
         """
+        if self.rests != (prompt is None):
+            raise RunError(RUN_RESTS if self.rests else "no run rests; give a prompt")
         if prompt is None:
-            if not self.journal.is_under_way:
-                raise RunError("no run rests; give a prompt")
             return ()
-        if self.journal.is_under_way and not self.under_way.locked():
-            raise RunError(RUN_RESTS)
         history = (*self._history, *self.late_messages)
         self._history = ()
         self.late_messages.clear()

@@ -109,7 +109,7 @@ class SubagentStore:
         name = task_id or f"task-{os.urandom(4).hex()}"
         agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
-        is_resumed = agent.journal.is_under_way
+        is_resumed = agent.rests
         if is_resumed:
             agent.late_messages.append(UserMessage(prompt))
         async with agent.start(None if is_resumed else prompt) as run:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from attrs import evolve
 
@@ -229,6 +230,19 @@ async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent
     assert run.unheard == ("By the way",)
     agent.decide("risky", False)
     assert (await agent.run()).status == "completed"
+
+
+async def test_only_a_run_that_rests_goes_on_without_a_prompt(make_agent: MakeAgent) -> None:
+    """Found: a run that was continued while it went on broke its agent."""
+
+    async def beside(_: object) -> str:
+        with anyio.fail_after(5), pytest.raises(RunError, match="no run rests; give a prompt"):
+            await agent.run()
+        return "Done."
+
+    agent = make_agent(beside)
+
+    assert (await agent.run("Go")).text == "Done."
 
 
 async def test_a_callback_may_say_later(make_agent: MakeAgent) -> None:
