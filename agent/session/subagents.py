@@ -107,7 +107,7 @@ class SubagentStore:
         An unfinished run continues first, and gets the prompt as a message.
         """
         name = task_id or f"task-{os.urandom(4).hex()}"
-        agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
+        agent = self._open[name] = self._find(name, kind) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
         is_resumed = agent.rests
         if is_resumed:
@@ -140,14 +140,14 @@ class SubagentStore:
             **self._inherited,
         )
 
-    def _find(self, name: str) -> Agent:
+    def _find(self, name: str, kind: SubagentType) -> Agent:
         """Return a subagent of this store, or one resumed from its log."""
         if name in self._open:
             return self._open[name]
         log = self._log_of(name) if _TASK_ID.fullmatch(name) else None
         if log is None or not log.exists():
             raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
-        return resume(log, self.model, self.tools(), **self._inherited)
+        return resume(log, self.model, self._tools_of(kind), **self._inherited)
 
     @property
     def _inherited(self) -> dict[str, Any]:
