@@ -155,6 +155,9 @@ AT_LEAST_TWO: Any = validators.optional(validators.ge(2))
 POSITIVE: Any = validators.optional(validators.gt(0))
 
 
+Judgement = Callable[[Action], Verdict]
+
+
 @frozen(field_transformer=strictly_typed)
 class Preset:
     """One way to run the loop. None as a limit means no limit. Raises ValueError for an invalid value.
@@ -279,7 +282,7 @@ class Preset:
     def _bthreads(self) -> tuple[BThread, ...]:
         return (*core(self.disclosure), *self.rules())
 
-    def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
+    def rules(self, judge: Judgement | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
         judging = None if policy is None else judge or Judge(policy)
@@ -361,7 +364,6 @@ class Preset:
 OPTIONS = {option.name: option.type for option in fields(Preset) if option.name != "name"}
 """The options of a preset, with their types."""
 
-Judgement = Callable[[Action], Verdict]
 Choice = Callable[["Preset", Judgement | None], BThread | None]
 
 RULES: tuple[Choice, ...] = (

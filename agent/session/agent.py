@@ -762,10 +762,11 @@ class Agent:
         models = (self.model, *(voice.model for voice in self._others.values()))
         redaction = Redaction(self._secrets, keys_of(models)) or None
         if isinstance(log, LogWriter):
-            log.redact_with(redaction)
-        written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
-        self.toolbox.own = (os.path.realpath(written.path),)
-        return written
+            log.redaction = redaction
+        else:
+            log = LogWriter(log, self.header(), redaction, late=late)
+        self.toolbox.own = (os.path.realpath(log.path),)
+        return log
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:
