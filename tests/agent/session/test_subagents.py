@@ -96,6 +96,20 @@ async def test_a_task_of_an_earlier_program_is_gone_on_with_from_its_log(tmp_pat
     later.close()
 
 
+async def test_a_task_that_was_cut_off_goes_on_and_then_hears_the_prompt(tmp_path: Path) -> None:
+    earlier = store_of("First.", logs=tmp_path)
+    first = await make_task(earlier).run(DELEGATE)
+    earlier.close()
+    log = tmp_path / f"{first.details['taskId']}.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:3]))
+
+    later = store_of("First.", "Second.", logs=tmp_path)
+    second = await make_task(later).run({**DELEGATE, "prompt": "More", "task_id": first.details["taskId"]})
+
+    assert second.text.startswith("Second.")
+    later.close()
+
+
 @pytest.mark.parametrize("task_id", ["task-00000000", "../../etc/passwd", ""])
 async def test_continuing_an_unknown_task_is_an_error(tmp_path: Path, task_id: str) -> None:
     result = await make_task(store_of("x", logs=tmp_path)).run({**DELEGATE, "task_id": task_id or "x"})
