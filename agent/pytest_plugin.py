@@ -36,7 +36,6 @@ def scratch_workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def scratch_tools(scratch_workspace: Path) -> tuple[Tool, ...]:
     """The tools `bash`, `read_file`, `write_file` and `list_directory`, in the scratch workspace."""
-
     return workspace_tools(scratch_workspace)
 
 
@@ -47,7 +46,6 @@ def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> Itera
     Takes the options of `Agent`. Default `tools`: those of the scratch workspace. A failed inference is retried at
     once.
     """
-
     made: list[Agent] = []
 
     def make(*steps: Step, **options: Any) -> Agent:

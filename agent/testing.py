@@ -30,7 +30,6 @@ WIDTH = 120  # characters of one event in it
 
 def started(tool: str, **arguments: Any) -> EventSet:
     """Return the event set of all starts of `tool` with at least these arguments."""
-
     return where(ToolStarted, StartOf(tool, FrozenMapping(arguments)))  # type: ignore[no-any-return]
 
 

@@ -19,9 +19,9 @@ from agent.cli.errors import FAILED, OK, USAGE, Mistake, say
 from agent.cli.prompt import is_terminal
 from agent.cli.runs import append_privately, runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
+from agent.presets import preset_named
 from agent.presets.configuration import SCHEMA, Configuration, read_configuration, read_user_rules, rules_files, schema
 from agent.presets.preset import OptionError, Preset
-from agent.presets.shipped import preset_named
 from agent.tools.sandbox.permissions import agents_own
 
 

@@ -40,7 +40,7 @@ from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedModel, answer, call, delay
 from agent.models.scripted import Step as ModelStep
 from agent.page.wording import command_of
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool

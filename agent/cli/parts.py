@@ -16,7 +16,7 @@ import anyio
 from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible
-from agent.presets.shipped import PRESETS, PURPOSES, preset_named
+from agent.presets import PRESETS, PURPOSES, preset_named
 from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
 from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not

@@ -102,6 +102,15 @@ def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
         yield step
 
 
+def heard_in(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """Yield the external events of a log. Raises LogError for a record that cannot be one."""
+    decoder = Decoder()
+    for record in records:
+        decoder.learn(record)
+        if record["origin"] == "outside":
+            yield decoder.event(record)
+
+
 def _shown(record: Mapping[str, Any] | None) -> str:
     if record is None:
         return "nothing"
@@ -207,12 +216,3 @@ class Shadow:
 def shadow_of(run: RecordedRun, threads: Sequence[BThread] = ()) -> Shadow:
     """Return the program of a log, to take its records; `threads` are those that do not ship."""
     return Shadow(lambda listeners: rebuild(run, threads, listeners))
-
-
-def heard_in(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-    """Yield the external events of a log. Raises LogError for a record that cannot be one."""
-    decoder = Decoder()
-    for record in records:
-        decoder.learn(record)
-        if record["origin"] == "outside":
-            yield decoder.event(record)

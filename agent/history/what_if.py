@@ -100,6 +100,9 @@ class WhatIf:
         return tuple(call for call in self.calls if call.changed)
 
 
+# What if
+
+
 def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
     """Judge the calls of a log again, on `bthreads`. Raises LogError for a record that cannot be an event."""
     then = _Recording(run)

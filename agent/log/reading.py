@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, fields, frozen
 
 from agent.log.chain import CHAIN, SIGNATURE, end_of, own_key, signature, wants_signature
+from agent.vocabulary import events, questions
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.encoding import FORMAT, ROLES
+from agent.vocabulary.encoding import FORMAT, ROLES, problems_of, strict_converter
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import Message
@@ -223,15 +224,11 @@ def recorded_steps(run: RecordedRun) -> tuple[Step, ...]:
 @cache
 def recorded_kinds() -> dict[str, Any]:
     """Return every kind of event that ships, by its name in the log."""
-    from agent.vocabulary import events, questions
-
     kinds = (kind for module in (events, questions) for kind in vars(module).values() if isinstance(kind, type(Event)))
     return {kind.name: kind for kind in kinds if kind is not Event}
 
 
 def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
-    from agent.vocabulary.encoding import problems_of  # imports cattrs, which only reading needs
-
     try:
         return _converter().structure(data, kind)
     except Exception as error:
@@ -241,9 +238,7 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
 
 @cache
 def _converter() -> "Converter":
-    from cattrs.gen import make_dict_structure_fn
-
-    from agent.vocabulary.encoding import strict_converter
+    from cattrs.gen import make_dict_structure_fn  # slow, and needed only here
 
     converter = strict_converter()
 

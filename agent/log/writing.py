@@ -27,6 +27,9 @@ class LogInUse(LogError):
     """Another process (or another agent of this one) writes the log; the message names the process."""
 
 
+# The lock
+
+
 def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
     """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError.
 
@@ -159,9 +162,12 @@ LARGE = 1_000_000  # bytes that a late log buffers
 
 
 class LogWriter:
-    """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file."""
+    """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file.
 
-    _redaction: Redaction | None = None
+    `redaction` masks every further line.
+    """
+
+    redaction: Redaction | None = None
     _end: End | None = None
     _late = False
     _last = b""
@@ -174,13 +180,12 @@ class LogWriter:
         *,
         late: bool = False,
     ) -> None:
-        """Make a new log; its folder is made if need be. `redaction` masks every line. late: it is written when it is
-        closed, and in large pieces before.
+        """Make a new log, and its folder. late: it is written when it is closed, and in large pieces before.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self._adopt(Path(path), _opened(Path(path), os.O_CREAT))
-        self._redaction, self._late = redaction, late
+        self.redaction, self._late = redaction, late
         try:
             lock(self._descriptor, self.path)
             if os.fstat(self._descriptor).st_size:
@@ -217,15 +222,11 @@ class LogWriter:
         """The latest line of the log."""
         return self._last.decode()
 
-    def redact_with(self, redaction: Redaction | None) -> None:
-        """Apply `redaction` to every further line."""
-        self._redaction = redaction
-
     def record(self, step: Step | Mapping[str, Any]) -> None:
         """Queue the record of a step, or one that no step made, with its place in the chain, for the next flush."""
         line = record_line(step) if isinstance(step, Step) else dump(step)
-        if self._redaction is not None:
-            line = self._redaction.line(line)
+        if self.redaction is not None:
+            line = self.redaction.line(line)
         if self._chain:
             signed = signature_of(line, self._chain) if APPROVAL in line else ""
             self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()

@@ -30,8 +30,9 @@ __all__ = [
 __getattr__, __dir__ = from_modules(
     "agent.models",
     {
-        "model": "Answer Delta Model ModelError ModelRequest ToolSchema",
+        "model": "Answer Delta Model ModelError ModelRequest",
         "openai_model": "OpenAIModel model_from_name",
         "scripted": "ScriptedModel answer call delay fail load_script",
+        "agent.tools.schemas": "ToolSchema",
     },
 )

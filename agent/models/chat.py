@@ -5,6 +5,7 @@ Servers stream in many variants. A piece of a call belongs to the call with its 
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
 from itertools import groupby
@@ -97,8 +98,6 @@ def content_parts(
 
 def data_url(image: Image) -> str:
     """Return an image as a data URL."""
-    from base64 import b64encode  # slow imports, for images only
-
     return f"data:{image.media_type};base64,{b64encode(image.content).decode()}"
 
 

@@ -25,6 +25,268 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
+"""The longest silence of a server in seconds, and the variable that changes it."""
+
+SHORTEST_SECRET = 8
+"""The length from which a key is removed from messages, in characters."""
+
+_NO_KEY = (
+    "no API key: set OPENAI_API_KEY, or for a server that needs none its address: OPENAI_BASE_URL, --model http://..."
+)
+
+
+def checked_url(url: str | None) -> str:
+    """Return the address of a server, by default OpenAI's. Raises `ModelError` for an invalid one."""
+    url = (url or DEFAULT_BASE_URL).strip()
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
+    return url.rstrip("/")
+
+
+def checked_key(key: str | None) -> str:
+    """Return a key, "" for none. Raises `ModelError`, without showing it, for an invalid one."""
+    key = (key or "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ModelError("the API key holds characters that no key has; check OPENAI_API_KEY")
+    return key
+
+
+Api = Literal["chat", "responses"]
+
+
+@frozen
+class Wire:
+    """One API format: the path below the base URL, the body of requests, and the assembly of answers.
+
+    `usage_follows`: the usage may come after the complete answer.
+    """
+
+    path: str
+    body: Callable[[str, ModelRequest, str], dict[str, Any]]
+    assembly: Callable[[str], Assembly | ResponseAssembly]
+    usage_follows: bool
+
+
+WIRES: dict[str, Wire] = {
+    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly(), usage_follows=True),
+    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly, False),
+}
+
+
+@frozen
+class OpenAIModel:
+    """A model with the chat completions API, or with `api="responses"` the responses API.
+
+    base_url: the server's address up to and including `/v1`; None: OpenAI's, which needs an `api_key`, or a hook's key
+    in each request. timeout: the longest silence of the server, in seconds. reasoning_field: in chat, the message field
+    that returns reasoning as text, such as "reasoning_content"; empty: none. settings: sent unchanged with every
+    request: `{"temperature": 0}`. Raises `ModelError` for an invalid address or key.
+    """
+
+    name: str
+    api: Api = field(default="chat", kw_only=True, validator=validators.in_(tuple(WIRES)))
+    base_url: str = field(default=None, kw_only=True, converter=checked_url)
+    api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
+    timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
+    reasoning_field: str = field(default="", kw_only=True)
+    settings: Mapping[str, object] = field(factory=dict, kw_only=True)
+
+    def required_key(self, given: str | None = None) -> str:
+        """Return the key given for an inference, else the model's own, "" for none.
+
+        Raises `ModelError` if there is none and the server needs one.
+        """
+        key = checked_key(given) or self.api_key
+        if not key and self.base_url == DEFAULT_BASE_URL:
+            raise ModelError(_NO_KEY)
+        return key
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
+        key, wire = self.required_key(request.api_key), WIRES[self.api]
+        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
+        parts = urlsplit(self.base_url)
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        try:
+            # In a thread, because the first import would block the event loop for a second.
+            async with await run_in_background(partial(_client, self.base_url, key, self.timeout)) as client:
+                with named_failures(address):
+                    response = await _post(client, wire.path, body)
+                async with raw_chunks(response, address) as chunks:
+                    return await _assembled(wire, self.name, chunks, on_delta)
+        except ModelError as error:
+            if len(key) >= SHORTEST_SECRET:  # servers quote keys; a short one is a placeholder such as `none`
+                error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
+            raise
+
+
+GRACE = 5.0
+"""The timeout for the end of a stream after the finish reason, in seconds."""
+
+
+async def _assembled(
+    wire: Wire, model: str, chunks: AsyncIterator[object], on_delta: Callable[[Delta], None]
+) -> Answer:
+    """Read to the end; once the answer is complete a broken connection loses only usage."""
+    assembly = wire.assembly(model)
+    with anyio.CancelScope() as scope:
+        try:
+            async for chunk in chunks:
+                for delta in assembly.feed(chunk):
+                    on_delta(delta)
+                if assembly.is_finished and not wire.usage_follows:
+                    break
+                if assembly.is_finished:
+                    scope.deadline = anyio.current_time() + GRACE
+        except ConnectionBroke:
+            if not assembly.is_finished:
+                raise
+    return assembly.answer()
+
+
+BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
+"""Matches the beginning of an address without its scheme; no model's name begins so."""
+
+
+def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat", has_key_hook: bool = False) -> Model:
+    """Return the model with this name.
+
+    `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
+    OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
+    OpenAI's own server needs, unless a hook gives a key to each inference. `api`: the API format of servers. Raises
+    `ModelError` for a missing or invalid name, key or address, `ScriptError` for an invalid script.
+    """
+    name = name.strip()
+    if not name:
+        raise ModelError("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
+    if name == "script:":
+        raise ModelError("'script:' names no file; write script:FILE.yaml")
+    if name.startswith("script:"):
+        from agent.models.scripted import load_script
+
+        return load_script(name.removeprefix("script:"))
+    kind, colon, rest = name.partition(":")
+    if name.endswith((".yaml", ".yml")) or (colon and nearest(kind, ("script",), cutoff=0.7)):
+        script = rest if colon else name
+        raise ModelError(f"the model {name!r} looks like a script; did you mean script:{script}?")
+    if BARE_ADDRESS.match(name):
+        raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
+    url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
+    key = environ.get("OPENAI_API_KEY")
+    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    if not has_key_hook:
+        made.required_key()
+    return made
+
+
+def _timeout(environ: Mapping[str, str]) -> float:
+    """Return the longest silence of a server in seconds. Raises ModelError."""
+    given = environ.get(TIMEOUT) or LONGEST_SILENCE
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise ModelError(f"{TIMEOUT} is {given!r}; give the seconds that a server may send nothing, such as 60")
+    return seconds
+
+
+# The request
+
+LONGEST_CONNECT = 10.0
+"""The timeout of a connection, in seconds."""
+
+
+def _client(base_url: str, key: str, timeout: float) -> "AsyncOpenAI":
+    """Return a client for one inference. timeout: the longest silence of the server in seconds.
+
+    A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
+    connection one or two round trips. Redirects are not followed: they would be further requests.
+    """
+    from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
+
+    transport = DefaultAsyncHttpx2Client(
+        timeout=Timeout(timeout, connect=min(timeout, LONGEST_CONNECT)),
+        verify=_ssl_context(),
+        follow_redirects=False,
+        event_hooks={"response": [check_response]},
+    )
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=base_url,
+        max_retries=0,
+        http_client=transport,
+        default_headers={"Accept-Encoding": "identity"},
+    )
+
+
+async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+    import httpx2
+    from openai import AsyncStream
+
+    response: object = await client.post(
+        path,
+        cast_to=httpx2.Response,
+        body=body,
+        stream=True,
+        stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
+    )
+    assert isinstance(response, httpx2.Response)
+    return response
+
+
+@cache
+def _ssl_context() -> "ssl.SSLContext":
+    """Return the TLS context, cached: loading the certificates takes 30 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+# The response
+
+LONGEST_ERROR_PAGE = 100_000
+"""Bytes of an error page that are read."""
+
+
+async def check_response(response: "httpx2.Response") -> None:
+    """Raise `ModelError` for a response without an answer (a response hook, called first).
+
+    Compressed responses are refused: a few bytes of them may expand to any number.
+    """
+    url = response.request.url
+    address = f"{url.scheme}://{url.netloc.decode()}{url.path}"
+    for wire in WIRES.values():
+        address = address.removesuffix(wire.path)
+    if not response.is_success:
+        page = await _read_page(response)
+        raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if encoding != "identity":
+        raise ModelError(f"{address} compressed its answer ({encoding}) though it was asked not to; turn that off")
+    if response.headers.get("content-type", "").lower().startswith("text/html"):
+        raise ModelError(f"{address} answered with a web page; is the base URL right? It usually ends in /v1")
+
+
+async def _read_page(response: "httpx2.Response") -> str:
+    """Return the available beginning of an error page; the status is what counts."""
+    import httpx2
+
+    page, pieces = bytearray(), response.aiter_raw()
+    with suppress(httpx2.HTTPError):
+        while len(page) < LONGEST_ERROR_PAGE and (piece := await anext(pieces, None)) is not None:
+            page += piece
+    await unwind(pieces)
+    return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
+
 
 @asynccontextmanager
 async def raw_chunks(response: "httpx2.Response", url: str) -> AsyncIterator[AsyncIterator[object]]:
@@ -102,263 +364,3 @@ class Events:
                 yield bytes(self.data)
             self.data.clear()
         self._line.clear()
-
-
-LONGEST_ERROR_PAGE = 100_000
-"""Bytes of an error page that are read."""
-
-
-async def check_response(response: "httpx2.Response") -> None:
-    """Raise `ModelError` for a response without an answer (a response hook, called first).
-
-    Compressed responses are refused: a few bytes of them may expand to any number.
-    """
-    url = response.request.url
-    address = f"{url.scheme}://{url.netloc.decode()}{url.path}"
-    for wire in WIRES.values():
-        address = address.removesuffix(wire.path)
-    if not response.is_success:
-        page = await _read_page(response)
-        raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
-    encoding = response.headers.get("content-encoding", "identity").lower()
-    if encoding != "identity":
-        raise ModelError(f"{address} compressed its answer ({encoding}) though it was asked not to; turn that off")
-    if response.headers.get("content-type", "").lower().startswith("text/html"):
-        raise ModelError(f"{address} answered with a web page; is the base URL right? It usually ends in /v1")
-
-
-async def _read_page(response: "httpx2.Response") -> str:
-    """Return the available beginning of an error page; the status is what counts."""
-    import httpx2
-
-    page, pieces = bytearray(), response.aiter_raw()
-    with suppress(httpx2.HTTPError):
-        while len(page) < LONGEST_ERROR_PAGE and (piece := await anext(pieces, None)) is not None:
-            page += piece
-    await unwind(pieces)
-    return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-LONGEST_CONNECT = 10.0
-"""The timeout of a connection, in seconds."""
-
-SHORTEST_SECRET = 8
-"""The length from which a key is removed from messages, in characters."""
-
-
-def checked_url(url: str | None) -> str:
-    """Return the address of a server, by default OpenAI's. Raises `ModelError` for an invalid one."""
-    url = (url or DEFAULT_BASE_URL).strip()
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
-    return url.rstrip("/")
-
-
-def checked_key(key: str | None) -> str:
-    """Return a key, "" for none. Raises `ModelError`, without showing it, for an invalid one."""
-    key = (key or "").strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ModelError("the API key holds characters that no key has; check OPENAI_API_KEY")
-    return key
-
-
-def _client(base_url: str, key: str, timeout: float) -> "AsyncOpenAI":
-    """Return a client for one inference. timeout: the longest silence of the server in seconds.
-
-    A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
-    connection one or two round trips. Redirects are not followed: they would be further requests.
-    """
-    from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
-
-    transport = DefaultAsyncHttpx2Client(
-        timeout=Timeout(timeout, connect=min(timeout, LONGEST_CONNECT)),
-        verify=_ssl_context(),
-        follow_redirects=False,
-        event_hooks={"response": [check_response]},
-    )
-    return AsyncOpenAI(
-        api_key=key or "none",
-        base_url=base_url,
-        max_retries=0,
-        http_client=transport,
-        default_headers={"Accept-Encoding": "identity"},
-    )
-
-
-async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-    import httpx2
-    from openai import AsyncStream
-
-    response: object = await client.post(
-        path,
-        cast_to=httpx2.Response,
-        body=body,
-        stream=True,
-        stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
-    )
-    assert isinstance(response, httpx2.Response)
-    return response
-
-
-@cache
-def _ssl_context() -> "ssl.SSLContext":
-    """Return the TLS context, cached: loading the certificates takes 30 ms."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
-
-
-Api = Literal["chat", "responses"]
-
-
-@frozen
-class Wire:
-    """One API format: the path below the base URL, the body of requests, and the assembly of answers.
-
-    `usage_follows`: the usage may come after the complete answer.
-    """
-
-    path: str
-    body: Callable[[str, ModelRequest, str], dict[str, Any]]
-    assembly: Callable[[str], Assembly | ResponseAssembly]
-    usage_follows: bool
-
-
-WIRES: dict[str, Wire] = {
-    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly(), usage_follows=True),
-    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly, False),
-}
-
-
-GRACE = 5.0
-"""The timeout for the end of a stream after the finish reason, in seconds."""
-
-
-LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
-"""The longest silence of a server in seconds, and the variable that changes it."""
-
-
-@frozen
-class OpenAIModel:
-    """A model with the chat completions API, or with `api="responses"` the responses API.
-
-    base_url: the server's address up to and including `/v1`; None: OpenAI's, which needs an `api_key`, or a hook's key
-    in each request. timeout: the longest silence of the server, in seconds. reasoning_field: in chat, the message field
-    that returns reasoning as text, such as "reasoning_content"; empty: none. settings: sent unchanged with every
-    request: `{"temperature": 0}`. Raises `ModelError` for an invalid address or key.
-    """
-
-    name: str
-    api: Api = field(default="chat", kw_only=True, validator=validators.in_(tuple(WIRES)))
-    base_url: str = field(default=None, kw_only=True, converter=checked_url)
-    api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
-    timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
-    reasoning_field: str = field(default="", kw_only=True)
-    settings: Mapping[str, object] = field(factory=dict, kw_only=True)
-
-    def required_key(self, given: str | None = None) -> str:
-        """Return the key given for an inference, else the model's own, "" for none.
-
-        Raises `ModelError` if there is none and the server needs one.
-        """
-        key = checked_key(given) or self.api_key
-        if not key and self.base_url == DEFAULT_BASE_URL:
-            raise ModelError(_NO_KEY)
-        return key
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
-        key, wire = self.required_key(request.api_key), WIRES[self.api]
-        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
-        parts = urlsplit(self.base_url)
-        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-        try:
-            # In a thread, because the first import would block the event loop for a second.
-            async with await run_in_background(partial(_client, self.base_url, key, self.timeout)) as client:
-                with named_failures(address):
-                    response = await _post(client, wire.path, body)
-                async with raw_chunks(response, address) as chunks:
-                    return await _assembled(wire, self.name, chunks, on_delta)
-        except ModelError as error:
-            if len(key) >= SHORTEST_SECRET:  # servers quote keys; a short one is a placeholder such as `none`
-                error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
-            raise
-
-
-_NO_KEY = (
-    "no API key: set OPENAI_API_KEY, or for a server that needs none its address: OPENAI_BASE_URL, --model http://..."
-)
-
-
-async def _assembled(
-    wire: Wire, model: str, chunks: AsyncIterator[object], on_delta: Callable[[Delta], None]
-) -> Answer:
-    """Read to the end; once the answer is complete a broken connection loses only usage."""
-    assembly = wire.assembly(model)
-    with anyio.CancelScope() as scope:
-        try:
-            async for chunk in chunks:
-                for delta in assembly.feed(chunk):
-                    on_delta(delta)
-                if assembly.is_finished and not wire.usage_follows:
-                    break
-                if assembly.is_finished:
-                    scope.deadline = anyio.current_time() + GRACE
-        except ConnectionBroke:
-            if not assembly.is_finished:
-                raise
-    return assembly.answer()
-
-
-BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
-"""Matches the beginning of an address without its scheme; no model's name begins so."""
-
-
-def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat", has_key_hook: bool = False) -> Model:
-    """Return the model with this name.
-
-    `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
-    OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
-    OpenAI's own server needs, unless a hook gives a key to each inference. `api`: the API format of servers. Raises
-    `ModelError` for a missing or invalid name, key or address, `ScriptError` for an invalid script.
-    """
-    name = name.strip()
-    if not name:
-        raise ModelError("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
-    if name == "script:":
-        raise ModelError("'script:' names no file; write script:FILE.yaml")
-    if name.startswith("script:"):
-        from agent.models.scripted import load_script
-
-        return load_script(name.removeprefix("script:"))
-    kind, colon, rest = name.partition(":")
-    if name.endswith((".yaml", ".yml")) or (colon and nearest(kind, ("script",), cutoff=0.7)):
-        script = rest if colon else name
-        raise ModelError(f"the model {name!r} looks like a script; did you mean script:{script}?")
-    if BARE_ADDRESS.match(name):
-        raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
-    url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
-    key = environ.get("OPENAI_API_KEY")
-    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
-    if not has_key_hook:
-        made.required_key()
-    return made
-
-
-def _timeout(environ: Mapping[str, str]) -> float:
-    """Return the longest silence of a server in seconds. Raises ModelError."""
-    given = environ.get(TIMEOUT) or LONGEST_SILENCE
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise ModelError(f"{TIMEOUT} is {given!r}; give the seconds that a server may send nothing, such as 60")
-    return seconds

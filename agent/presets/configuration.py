@@ -1,19 +1,4 @@
-"""A configuration file: model, preset, options, paths. It is read strictly; errors have line and column.
-
-model: gpt-5-mini
-preset: workspace
-options:
-  max_iterations: 5
-  allow: [deploy_app]
-security:                       # as in ~/.agent/config.yaml (S0 6.4)
-  allowed_paths: [~/.agent/workspace, /tmp/agent]
-  denied_paths: [~/.ssh]
-rules:                          # what the gate asks about or denies besides, and what it allows
-  - deny upload network
-  - deny -- make deploy
-mcp:                            # servers whose tools the command offers too, each a command line
-  - npx -y some-server
-"""
+"""Files of the user: configurations, policies, rules about commands; read strictly, and errors have line and column."""
 
 import os
 import shlex
@@ -25,11 +10,13 @@ from typing import Any, Literal, get_args, get_origin
 from attrs import evolve, frozen
 
 from agent.log.chain import own_folder
+from agent.presets import PRESETS, preset_named
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
-from agent.presets.shipped import PRESETS, preset_named
-from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.errors import meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_command_rule, read_rule
+
+# Configurations
 
 KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
@@ -100,6 +87,20 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     """Read a configuration file; one without content configures nothing.
 
     Raises OptionError with file, line and column, and the nearest valid name for an unknown one.
+
+    model: gpt-5-mini
+    preset: workspace
+    options:
+      max_iterations: 5
+      allow: [deploy_app]
+    security:                       # as in ~/.agent/config.yaml (S0 6.4)
+      allowed_paths: [~/.agent/workspace, /tmp/agent]
+      denied_paths: [~/.ssh]
+    rules:                          # what the gate asks about or denies besides, and what it allows
+      - deny upload network
+      - deny -- make deploy
+    mcp:                            # servers whose tools the command offers too, each a command line
+      - npx -y some-server
     """
     try:
         root = read_yaml(Path(path).expanduser())
@@ -180,28 +181,26 @@ def _schema_of(hint: Any) -> dict[str, Any]:
     return {"type": {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}[hint]}
 
 
+# Policies
+
 POLICY_KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
 LEVELS = tuple(level.value for level in Level)
 
 
-class PolicyError(AgentError):
-    """The policy does not exist, or its file is invalid; the message has the place and the cure."""
-
-
 def load_policy(name: str) -> Policy:
-    """Return the policy that `name` names: one that ships, or a YAML file. Raises PolicyError."""
+    """Return the policy that `name` names: one that ships, or a YAML file. Raises OptionError, with the place in it."""
     if name in POLICIES:
         return POLICIES[name]
     path = Path(name).expanduser()
     if not path.is_file():
-        raise PolicyError(f"there is no policy {name!r}; {meant(name, (*POLICIES, 'a YAML file'))}")
+        raise OptionError(f"there is no policy {name!r}; {meant(name, (*POLICIES, 'a YAML file'))}")
     try:
-        return _read(read_yaml(path), path)
+        return _policy(read_yaml(path), path.stem)
     except NodeError as error:
-        raise PolicyError(str(error)) from error
+        raise OptionError(str(error)) from error
 
 
-def _read(file: Node, path: Path) -> Policy:
+def _policy(file: Node, name: str) -> Policy:
     readers = {
         "base": lambda base: base.one_of(tuple(POLICIES)),
         "rules": lambda rows: [row.parsed(read_rule) for row in rows.items()],
@@ -212,7 +211,7 @@ def _read(file: Node, path: Path) -> Policy:
     file.mapping(*POLICY_KEYS)
     given = fields(file, readers, "base", others=("levels",))
     base, rules = POLICIES[given.pop("base")], given.pop("rules", [])
-    return _with_levels(evolve(base, name=path.stem, **given), file.get("levels")).with_rules(*rules)
+    return _with_levels(evolve(base, name=name, **given), file.get("levels")).with_rules(*rules)
 
 
 def _with_levels(policy: Policy, levels: Node | None) -> Policy:
@@ -224,8 +223,9 @@ def _with_levels(policy: Policy, levels: Node | None) -> Policy:
     return evolve(policy, rules=tuple(evolve(rule, level=chosen.get(rule.name, rule.level)) for rule in policy.rules))
 
 
-RULES_FILE = "~/.bpagent/rules.yaml"
+# Rules about commands
 
+RULES_FILE = "~/.bpagent/rules.yaml"
 RULE_KEYS = (*LEVELS, "file", "content", "rule", "exact", "reason", "match", "not_match")
 
 
@@ -235,7 +235,7 @@ def rules_file() -> Path:
 
 
 def rules_files() -> tuple[Path, ...]:
-    """Return the files with rules of the user: that one, and with BPAGENT_HOME the one in ~/.bpagent as well."""
+    """Return the files with rules of the user: `rules_file`, and with BPAGENT_HOME the one in ~/.bpagent as well."""
     return tuple(dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser())))
 
 

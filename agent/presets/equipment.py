@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from agent.presets import PRESETS
 from agent.presets.preset import OptionError, Preset
-from agent.presets.shipped import PRESETS
 from agent.tools.background import Processes
 from agent.tools.collections import CodingOptions, create_all_tools, make_collection
 from agent.tools.definition import Tool

@@ -102,7 +102,7 @@ def strictly_typed(_: type, fields: "list[Attribute[Any]]") -> "list[Attribute[A
 
 
 class OptionError(AgentError):
-    """A preset or an option does not exist, or has an invalid value; the message has the cure."""
+    """A preset, an option or a policy does not exist, or is invalid; the message has the place and the cure."""
 
 
 READERS: dict[Any, Callable[[str], object]] = {
@@ -153,6 +153,9 @@ def _texts(given: Any) -> Any:
 AT_LEAST_ONE: Any = validators.optional(validators.ge(1))
 AT_LEAST_TWO: Any = validators.optional(validators.ge(2))
 POSITIVE: Any = validators.optional(validators.gt(0))
+
+
+Judgement = Callable[[Action], Verdict]
 
 
 @frozen(field_transformer=strictly_typed)
@@ -279,7 +282,7 @@ class Preset:
     def _bthreads(self) -> tuple[BThread, ...]:
         return (*core(self.disclosure), *self.rules())
 
-    def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
+    def rules(self, judge: Judgement | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
         judging = None if policy is None else judge or Judge(policy)
@@ -361,7 +364,6 @@ class Preset:
 OPTIONS = {option.name: option.type for option in fields(Preset) if option.name != "name"}
 """The options of a preset, with their types."""
 
-Judgement = Callable[[Action], Verdict]
 Choice = Callable[["Preset", Judgement | None], BThread | None]
 
 RULES: tuple[Choice, ...] = (

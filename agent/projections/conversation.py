@@ -208,22 +208,23 @@ class Context(Projection):
         if self._preface is None and block is None:
             return conversation
         self._read_on()
-        start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
-        shown = [*([self._preface] if self._preface else []), *conversation[start:]]
-        prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
-        at = len(shown) - (len(conversation) - prompt)  # the index of the newest user message, if it is shown
-        if self._is_prompt_apart:
-            at = 1 if self._preface else 0
-            shown.insert(at, conversation[prompt])
+        before: list[Message] = [self._preface] if self._preface else []
+        start, prompt = self._start_of(self._first), self._start_of(self._prompt)
+        apart = [conversation[prompt]] if self._is_prompt_apart else []
+        shown = [*before, *apart, *conversation[start:]]
+        at = len(before) + (0 if apart else prompt - start)  # the place of the newest user message
         return shown if block is None else [*shown[:at], UserMessage(block), *shown[at:]]
+
+    def _start_of(self, unit: int) -> int:
+        """Return the index of the first message of a unit; of the messages to come, if there is no such unit."""
+        return self._units[unit].start if 0 <= unit < len(self._units) else self._read
 
     def older_messages(self) -> tuple[Message, ...]:
         """Return the messages to summarize: the previous summary, and the older ones of those that came since."""
         self._read_on()
-        conversation = self._conversation.so_far()
-        end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
-        start = self._units[self._summed_up].start if self._summed_up < len(self._units) else end
-        older = [conversation[at] for at in range(start, end) if at != self._units[self._prompt].start]
+        conversation, prompt = self._conversation.so_far(), self._start_of(self._prompt)
+        places = range(self._start_of(self._summed_up), self._start_of(self._recent))
+        older = [conversation[at] for at in places if at != prompt]
         before = [self._preface] if self._preface and self._summed_up else []
         return (*before, *older) if older else ()
 

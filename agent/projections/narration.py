@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 
 from agent.models.model import Delta
 from agent.projections.conversation import Conversation
+from agent.threads.core import OWN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -105,7 +106,7 @@ class Narration:
                 yield StreamEvent("agent_start")
                 yield from self._begin_turn()
                 yield from self._new_messages()
-            case InferenceRequested(draft="d0"):
+            case InferenceRequested() if event.draft == OWN:
                 yield from self._begin_turn()
                 yield from self._new_messages()
             case InferenceFailed() | DraftsRefused():

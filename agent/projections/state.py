@@ -1,4 +1,4 @@
-"""The state tracker of autonomous work (S1 2.2, 3.2), the open calls, and the usage of the conversation."""
+"""The state of a run (S1 2.2, 3.2), as a value and in words; the answers to its open calls; the totals of all runs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
@@ -183,7 +183,7 @@ NO_FILES = (Zone.NOWHERE, Zone.DEVICE, Zone.SINK, Zone.NETWORK_DEVICE, Zone.PART
 """Places that are no files, or unknown."""
 
 
-# In words.
+# The state in words
 
 
 def told_to_model(state: State) -> str | None:
@@ -229,6 +229,9 @@ def _files(state: State) -> list[str]:
 
 def _line(text: str) -> str:
     return one_line(text, LONGEST_TEXT)
+
+
+# Open calls, and totals
 
 
 def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:

@@ -68,13 +68,6 @@ def constitution_only(policy: str = "default") -> BThread:
     return by_constitution(Judge(POLICIES[policy]))
 
 
-OFFERED = ("monitor", "monitors", "threshold", "is_critical", "honeypots")
-"""Parameters of protocols that an experiment fills in."""
-
-LEFT_OPEN = ("draws", "limit", "buckets", "runs", "budget", "near", "auditor")
-"""Parameters of protocols that a plan may set."""
-
-
 ONE_BTHREAD = (
     "a protocol is one b-thread: decorate a generator function with @bthread, which begins others with "
     "`yield start(...)` (docs/protocols.md)"

@@ -10,7 +10,6 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.threads.core import OWN
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
@@ -63,7 +62,6 @@ def suspicion(monitor: str, value: float | None, threshold: float) -> Reason:
 TRUSTED = ("trusted", "editor")
 """The roles whose drafts protocols accept unchecked: weak, trusted models."""
 
-NEXT_TURN = where(InferenceRequested, draft=OWN)
 TURN_OVER = AnswerCommitted | DraftsRefused
 
 

@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import Any
 
 from agent.protocols.asking import (
-    NEXT_TURN,
     TURN_OVER,
     Reason,
     another_draft,
@@ -23,6 +22,7 @@ from agent.protocols.asking import (
     suspicion,
 )
 from agent.protocols.monitors import text_of
+from agent.threads.core import NEXT_TURN, OWN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -46,6 +46,8 @@ from agent.vocabulary.questions import (
 )
 from agent.vocabulary.reasons import Ending
 from bp import NONE, BThread, BThreadBody, bthread, start, sync, where
+
+# Scores of drafts and of calls
 
 
 @bthread
@@ -163,6 +165,8 @@ def score_call(call: ToolCall, monitors: tuple[str, ...], threshold: float, comb
             return
 
 
+# An untrusted monitor, tested with honeypots
+
 PLANTED = "honeypot"
 """The prefix of the ids of planted calls."""
 
@@ -211,7 +215,7 @@ def distrust_after_a_miss(monitor: str, threshold: float = 0.5) -> BThreadBody:
     yield sync(refuse=GateApproved, because=Reason(told, "monitor"))
 
 
-# Audits: of the most suspicious within a budget, and of all answers of the first runs.
+# Audits: of the most suspicious within a budget, and of all answers of the first runs
 
 Waiting = tuple[tuple[float, Subject], ...]  # the queue of subjects, the most suspicious first
 
@@ -282,7 +286,7 @@ def shutdown_on_catch(role: str = "agent") -> BThreadBody:
     yield sync(refuse=asked, because=ending)
 
 
-# Substitutes for a suspicious draft: a trusted model's, an edited one, or a resampled one.
+# Substitutes for a suspicious draft: a trusted model's, an edited one, or a resampled one
 
 
 @bthread
@@ -322,7 +326,7 @@ def defer_to_resample(
     """Score the loop's own drafts, and resample `draws` times above the threshold. auditor: audits the result."""
     while True:
         yield sync(wait_for=NEXT_TURN)
-        draft = yield from draft_given("d0")
+        draft = yield from draft_given(OWN)
         if draft is not None:
             given = yield from scored(draft, monitor, hold=DraftsSettled)
             if given.is_above(threshold):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from math import sqrt
 from statistics import NormalDist
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import field, frozen, validators
 
@@ -100,7 +100,7 @@ class PromptedMonitor:
 
     model: Model
     prompt: str = PROMPT
-    longest: int = field(default=40_000)
+    longest: int = 40_000
 
     async def score(self, evidence: Evidence) -> Score:
         """Return the model's score. Raises ModelError, which means a missing score."""
@@ -180,6 +180,7 @@ class ConstitutionMonitor:
 
 NORMAL = NormalDist()
 OPEN = 1e-12  # the distance of draws from 0 and 1
+PART: Any = [validators.ge(0), validators.le(1)]
 ASKED, WRITTEN = 1000, 60  # characters of a prompt, and tokens of an answer, of the simulated model
 
 
@@ -194,10 +195,10 @@ class SimulatedMonitor:
 
     is_attack: Callable[[Evidence], bool]
     alpha: float = field(default=4.0, validator=validators.gt(0))
-    correlation: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
-    slips: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
+    correlation: float = field(default=0.0, validator=PART)
+    slips: float = field(default=0.0, validator=PART)
     seed: int = 0
-    attempts: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
+    attempts: float = field(default=0.0, validator=PART)
 
     @property
     def auc(self) -> float:

@@ -72,7 +72,7 @@ class Match:
     zones: tuple[Zone, ...] = ()
 
     def __call__(self, approved: GateApproved) -> bool:
-        """Tell so."""
+        """Return whether it does."""
         call = approved.call
         if self.tools and call.tool not in self.tools:
             return False

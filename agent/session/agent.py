@@ -19,8 +19,8 @@ from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.loop import Fail, HookCaller, Hooks, Inferences, RoleModel, failure, loop_effects, seconds_before
 from agent.models.model import Model, frame_tokens
+from agent.presets import preset_named
 from agent.presets.preset import Preset
-from agent.presets.shipped import preset_named
 from agent.projections import Projection
 from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from agent.log.writing import LogWriter
     from agent.projections.narration import Narration, StreamEvent
 
+
+RUN_RESTS = "a run rests; continue it, with run() without a prompt, before you give another prompt"
 
 Listener = tuple[str, Callable[[Step], object]]
 
@@ -200,7 +202,7 @@ class Run(Projection):
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
         alone: no user can act or read the steps meanwhile. Without a prompt the run that rests continues. Raises
-        RunError when none does.
+        RunError when none does, or when one rests and there is a prompt.
         """
         openings = agent.openings(prompt)
         self.agent = agent
@@ -368,9 +370,7 @@ class Run(Projection):
         async with self.agent.under_way:
             try:
                 if not self._taken_up and self.agent.journal.is_under_way:
-                    raise RunError(
-                        "a run rests; continue it, with run() without a prompt, before you give another prompt"
-                    )
+                    raise RunError(RUN_RESTS)
                 await self._to_its_end()
             finally:
                 await self._runner.close()
@@ -639,13 +639,18 @@ class Agent:
 
     # Parts of a run.
 
+    @property
+    def rests(self) -> bool:
+        """True if a run has begun and not ended, and does not go on now."""
+        return self.journal.is_under_way and not self.under_way.locked()
+
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return the first messages of a run: those that came between the runs, then the prompt. A continued run has
-        none. Raises RunError when no run rests.
+        none. Raises RunError when no run rests, or when one rests and there is a prompt.
         """
+        if self.rests != (prompt is None):
+            raise RunError(RUN_RESTS if self.rests else "no run rests; give a prompt")
         if prompt is None:
-            if not self.journal.is_under_way:
-                raise RunError("no run rests; give a prompt")
             return ()
         history = (*self._history, *self.late_messages)
         self._history = ()
@@ -757,10 +762,11 @@ class Agent:
         models = (self.model, *(voice.model for voice in self._others.values()))
         redaction = Redaction(self._secrets, keys_of(models)) or None
         if isinstance(log, LogWriter):
-            log.redact_with(redaction)
-        written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
-        self.toolbox.own = (os.path.realpath(written.path),)
-        return written
+            log.redaction = redaction
+        else:
+            log = LogWriter(log, self.header(), redaction, late=late)
+        self.toolbox.own = (os.path.realpath(log.path),)
+        return log
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:

@@ -40,17 +40,16 @@ def resume(
         if broke_off(recorded):
             raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
         preset, beside = recorded_bthreads(recorded, threads)
-        kept_out = recorded.header.get("secrets") or []
-        if missing := [name for name in kept_out if name not in options.get("secrets", {})]:
-            raise RebuildError(f"{recorded.path} keeps the secrets {_listed(missing)} out; give them again")
         header = recorded.header
+        if missing := [name for name in header.get("secrets") or [] if name not in options.get("secrets", {})]:
+            raise RebuildError(f"{recorded.path} keeps the secrets {_listed(missing)} out; give them again")
         known: dict[str, Any] = {name: header.get(name) for name in ("workspace", "system_prompt")}
         known["approve"] = "later" if header.get("approvals") == "later" else None
         agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
-        then, now = recorded.header.get("tools"), list(agent.toolbox.names)
+        then, now = header.get("tools"), list(agent.toolbox.names)
         if then != now:
-            made_with = f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}"
-            raise RebuildError(f"{made_with}; give the same")
+            differ = f"was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"
+            raise RebuildError(f"{recorded.path} {differ}")
         agent.take_up(retaken(recorded, agent.program))
         _check_integrity(recorded)  # after the more precise errors
     except BaseException:

@@ -7,8 +7,8 @@ import anyio
 from attrs import evolve, frozen
 
 from agent.models.model import Delta, Model
+from agent.presets import preset_named
 from agent.presets.preset import Preset
-from agent.presets.shipped import preset_named
 from agent.projections.narration import StreamEvent
 from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool

@@ -32,7 +32,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage, UserMessage
+from agent.vocabulary.messages import Usage
 from bp import BThread, Event
 from bp.runner import Effect
 
@@ -104,15 +104,15 @@ class SubagentStore:
     ) -> tuple[str, Run, dict[str, Any]]:
         """Run a new subagent, or the one of `task_id`; return its task id, the run and its usage. Raises ToolError.
 
-        An unfinished run continues first, and gets the prompt as a message.
+        An unfinished run continues first; the prompt is a follow-up of it.
         """
         name = task_id or f"task-{os.urandom(4).hex()}"
-        agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
+        agent = self._open[name] = self._find(name, kind) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
-        is_resumed = agent.journal.is_under_way
-        if is_resumed:
-            agent.late_messages.append(UserMessage(prompt))
-        async with agent.start(None if is_resumed else prompt) as run:
+        rested = agent.rests
+        async with agent.start(None if rested else prompt) as run:
+            if rested:
+                run.follow_up(prompt)
             self._running.append(run)
             told = len(run.steps)
             try:
@@ -140,14 +140,14 @@ class SubagentStore:
             **self._inherited,
         )
 
-    def _find(self, name: str) -> Agent:
+    def _find(self, name: str, kind: SubagentType) -> Agent:
         """Return a subagent of this store, or one resumed from its log."""
         if name in self._open:
             return self._open[name]
         log = self._log_of(name) if _TASK_ID.fullmatch(name) else None
         if log is None or not log.exists():
             raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
-        return resume(log, self.model, self.tools(), **self._inherited)
+        return resume(log, self.model, self._tools_of(kind), **self._inherited)
 
     @property
     def _inherited(self) -> dict[str, Any]:

@@ -46,16 +46,16 @@ def session() -> BThreadBody:
 
 
 DRAFT, ID = attrgetter("draft"), attrgetter("id")
+
 OWN = "d0"
 """The name of the loop's own first draft of each turn; protocols ask for all others."""
 
-
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
-FIRST = where(InferenceRequested, draft=OWN)
-OTHERS = InferenceRequested & ~FIRST
+NEXT_TURN = where(InferenceRequested, draft=OWN)
+OTHERS = InferenceRequested & ~NEXT_TURN
 TOO_LATE = "the drafts of this turn have settled"
 ASKED_ALREADY = "it was asked for already in this turn"
-FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # used at every turn, and so made once
+FIRST_ASKED = sync(wait_for=NEXT_TURN, refuse=OTHERS, because=TOO_LATE)  # used at every turn, and so made once
 
 
 @bthread

@@ -1,4 +1,4 @@
-"""Rules that end a run or keep it from ending: limits, stop and abort, and completion by a tool."""
+"""Rules that end a run or keep it from ending: requests of users, limits, the clock, failures, completion by a tool."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -34,8 +34,10 @@ from agent.vocabulary.events import (
 from agent.vocabulary.reasons import DEADLINE, Ending, Unfinished
 from bp import NONE, BThreadBody, bthread, contains, sync, where
 
+# Requests of users
+
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
-NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
+NEXT_OR_COMPLETED = NEXT_INFERENCE | where(RunEnded, status="completed")
 NEXT_STEP = NEXT_INFERENCE | ApprovalAsked | where(RunEnded, status="completed", reason="answered")
 NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | Question
 
@@ -50,7 +52,7 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     The user is not asked any more: a user who said stop has left, and calls that need a yes are skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
-    nothing_new = LESSER_END | (NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP)
+    nothing_new = LESSER_END | (NEXT_OR_COMPLETED | NEXT_CALL if after == "call" else NEXT_STEP)
     ending = Ending("stopped", "stop_asked", "Stopped at the user's request.")
     while True:
         yield sync(wait_for=StopAsked)
@@ -61,7 +63,7 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
 def abort_on_request() -> BThreadBody:
     """After `abort_asked` start nothing at all."""
     ending = Ending("aborted", "abort_asked", "Aborted at the user's request.")
-    nothing = NEXT_TURN | NEXT_CALL | LESSER_END | where(RunEnded, status="stopped")
+    nothing = NEXT_OR_COMPLETED | NEXT_CALL | LESSER_END | where(RunEnded, status="stopped")
     while True:
         yield sync(wait_for=AbortAsked)
         yield sync(refuse=nothing, because=ending, wait_for=RunEnded)
@@ -80,7 +82,7 @@ def stop_when_said() -> BThreadBody:
         yield sync(request=StopAsked(said.text), wait_for=RunEnded)
 
 
-# Limits.
+# Limits
 
 Tally = Callable[[Any, Any], Any]
 """From a number and an event to the next number."""
@@ -159,6 +161,11 @@ def budget_per_turn(limit: int) -> BThreadBody:
     yield from refuse_when(limit + 1, TURN_SPENDING, and_tokens_of_this_turn, ending, ASKING)
 
 
+def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitted) -> int:
+    """Add the tokens of a draft; with its answer a turn is over."""
+    return 0 if isinstance(said, AnswerCommitted) else number + said.usage.tokens
+
+
 @bthread
 def budget_of_cost(limit: float) -> BThreadBody:
     """Refuse inferences in this run once it has cost `limit` US dollars."""
@@ -166,9 +173,7 @@ def budget_of_cost(limit: float) -> BThreadBody:
     yield from refuse_when(limit, SPENDING, lambda n, said: n + (said.usage.cost or 0.0), ending, ASKING)
 
 
-def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitted) -> int:
-    """Add the tokens of a draft; with its answer a turn is over."""
-    return 0 if isinstance(said, AnswerCommitted) else number + said.usage.tokens
+# The clock
 
 
 @bthread
@@ -181,11 +186,13 @@ def deadline(seconds: float) -> BThreadBody:
         if isinstance(said, DeadlineSet):
             said = yield sync(wait_for=DeadlineReached | RunEnded)
         if isinstance(said, DeadlineReached):
-            yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+            yield sync(refuse=NEXT_OR_COMPLETED | NEXT_CALL, because=ending, wait_for=RunEnded)
 
+
+# Failed inferences
 
 OVERFLOW = where(InferenceFailed, draft=OWN, reason="context_length_exceeded")
-"""The reason when a conversation is too long for the model's server; `threads.summaries` handles it."""
+"""The conversation is too long for the model's server; `threads.summaries` handles it."""
 
 FAILURE = InferenceFailed & ~OVERFLOW
 INFERENCES = FAILURE | InferenceFinished | RunEnded
@@ -214,7 +221,7 @@ def retry(attempts: int) -> BThreadBody:
             failures = 0
 
 
-# Autonomous work (S1). The arguments of its two tools are read from their results: only calls that ran count.
+# Completion by a tool (S1). The arguments of the two tools are read from their results: only calls that ran count.
 
 PURSUE, COMPLETE = "pursue_objective", "complete"
 """The tools that begin and end autonomous work."""

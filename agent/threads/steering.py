@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+from agent.threads.core import NEXT_TURN
 from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
@@ -25,10 +26,11 @@ from agent.vocabulary.events import (
 from agent.vocabulary.reasons import FollowUpWaits, Steered, follow_ups_heard
 from bp import BThreadBody, Event, bthread, contains, sync, where
 
-HEARD = where(InferenceRequested, draft="d0") | RunEnded
+HEARD = NEXT_TURN | RunEnded
 """The events that end steering: the loop's own inference is shown all of it; at an end, the rest is kept for later."""
 
-UNTIL_HEARD = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | where(RunEnded, status="completed")
+COMPLETION = where(RunEnded, status="completed")
+UNTIL_HEARD = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | COMPLETION
 
 
 @bthread
@@ -46,7 +48,6 @@ MOST = 100
 """The number of follow-ups that may wait; further ones are left for the next run."""
 
 NEWS = FollowUpGiven | RunContinued | RunEnded
-COMPLETION = where(RunEnded, status="completed")
 
 
 @bthread
@@ -89,7 +90,7 @@ NEXT: dict[str, Any] = {
 }
 """The events that wait for the answer of the hook."""
 
-UNSAID: dict[str, Any] = {"steering": NEXT["steering"], "follow_up": where(RunEnded, status="completed")}
+UNSAID: dict[str, Any] = {"steering": NEXT["steering"], "follow_up": COMPLETION}
 """The events that wait until that answer is given; fewer for a follow-up, which may have to wait itself."""
 
 OVER = StopAsked | AbortAsked  # hooks are not asked any more in this run

@@ -111,7 +111,7 @@ def finding(violation: Violation) -> str:
     statement = statement_of(name)
     match violation.kind:
         case "deadlock":
-            return listed("deadlock:", [*map(_wish, violation.blockers)])
+            return listed("deadlock:", [*map(_blocked, violation.blockers)])
         case "error" if statement is not None:
             return f"{name} is broken: {violation.message.rpartition('AssertionError: ')[2]}"
         case "hot" if statement is not None:
@@ -120,7 +120,7 @@ def finding(violation: Violation) -> str:
     return f"{violation.kind}: {' '.join(violation.message.split())}"
 
 
-def _wish(wish: tuple[str, Event, tuple[tuple[str, Any], ...]]) -> str:
-    name, event, blockers = wish
+def _blocked(request: tuple[str, Event, tuple[tuple[str, Any], ...]]) -> str:
+    name, event, blockers = request
     by = ", ".join(blocker for blocker, _ in blockers)
     return f"{name} requests {short(event)}, and {by or 'no b-thread'} blocks it"

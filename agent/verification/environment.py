@@ -5,6 +5,7 @@ from typing import Any
 
 from attrs import evolve
 
+from agent.threads.core import OWN
 from agent.threads.endings import COMPLETE, PURSUE
 from agent.verification.invariants import STILL_UNDER_WAY, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
@@ -173,9 +174,9 @@ WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
 def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
     """Return the possible events of users and the clock."""
     names = set(map(shipped_name, rules))
-    wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
+    stopping = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
     clock = (DeadlineReached(1.0),) if "deadline" in names else ()
-    return (*PEOPLE, *wish, *clock)
+    return (*PEOPLE, *stopping, *clock)
 
 
 def examples_for(rules: Sequence[BThread]) -> Examples:
@@ -278,7 +279,7 @@ OTHER = ToolCall("c1", "other")
 
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return the possible answers of a model: calls or a text; other drafts have another call with the same id."""
-    answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
+    answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == OWN else ((OTHER,),)
     called = tuple(InferenceFinished(requested.draft, ANNOUNCED if calls[1:] else SILENT, calls) for calls in answers)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
     return (*called, said, InferenceFailed(requested.draft, "busy", retryable=True))
@@ -302,7 +303,7 @@ A missing score or verdict is the outcome of an effect that broke.
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return two calls, or a text; for other drafts the other call."""
-    calls = (FIRST, SECOND) if requested.draft == "d0" else (OTHER,)
+    calls = (FIRST, SECOND) if requested.draft == OWN else (OTHER,)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
     return (InferenceFinished(requested.draft, ANNOUNCED, calls), said)
 

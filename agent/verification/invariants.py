@@ -8,6 +8,8 @@ from attrs import field, frozen
 
 from agent.effects.loop import declared_effects
 from agent.effects.monitoring import laboratory_effects
+from agent.threads.core import NEXT_TURN
+from agent.threads.endings import COMPLETE, PURSUE
 from agent.threads.steering import JOINTS, NEXT, UNSAID
 from agent.threads.tool_calls import Together
 from agent.vocabulary.calls import ToolCall, signature, still_open, without
@@ -186,7 +188,7 @@ def ids_of_an_answer_differ() -> BThreadBody:
 
 @OF_RULES.of()
 def nothing_is_in_flight_at_the_end() -> BThreadBody:
-    """Whatever an effect was started for has come back when the run ends."""
+    """Every effect that was started has had its outcome when the run ends."""
     in_flight = 0
     while True:
         said = yield sync(wait_for=EFFECT_NEWS)
@@ -581,7 +583,6 @@ def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
 
 
 CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
-ASKED = where(InferenceRequested, draft="d0")
 
 
 @OF_RULES.of()
@@ -590,7 +591,7 @@ def a_continued_run_asks_again() -> BThreadBody:
     while True:
         said = yield sync(wait_for=RunContinued | RunEnded)  # checked at each end, also if no rule continues runs
         if isinstance(said, RunContinued):
-            said = yield sync(wait_for=ASKED | RunEnded)
+            said = yield sync(wait_for=NEXT_TURN | RunEnded)
             assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
 
 
@@ -599,7 +600,7 @@ def steering_is_heard() -> BThreadBody:
     """After steering no call begins, and the run does not complete, before the model is asked again."""
     while True:
         yield sync(wait_for=SteeringGiven)
-        said = yield sync(wait_for=CALL_NEWS | ASKED | RunEnded)
+        said = yield sync(wait_for=CALL_NEWS | NEXT_TURN | RunEnded)
         if isinstance(said, RunEnded):
             assert said.status != "completed", "the run completes, and the model has not heard the steering"
         else:
@@ -733,9 +734,6 @@ def a_summary_stands_alone() -> BThreadBody:
             in_flight = 0
 
 
-PURSUE, COMPLETE = "pursue_objective", "complete"
-
-
 def _has_run(event: Event, tool: str) -> bool:
     return isinstance(event, ToolFinished) and event.call.tool == tool and not event.is_error
 
@@ -792,6 +790,6 @@ def iterations_are_limited(turns: int) -> BThreadBody:
 
 @OF_RULES.of("stop_when_said")
 def wishes_to_stop_are_heard() -> BThreadBody:
-    """Whatever a person says with the letters "stop" in it stops the run."""
+    """A message of a user with the letters "stop" in it stops the run."""
     spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), lambda said: "stop" in said.text.lower())
     yield from _leads_to(spoken, StopAsked | RunEnded)

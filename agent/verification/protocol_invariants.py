@@ -5,8 +5,9 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.protocols.asking import NEXT_TURN, TRUSTED
+from agent.protocols.asking import TRUSTED
 from agent.protocols.flows import is_below
+from agent.threads.core import NEXT_TURN, OWN
 from agent.verification.invariants import Invariants, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -164,7 +165,7 @@ def answers_were_cleared(monitor: str, threshold: float) -> BThreadBody:
                 cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
         else:
             trusted = in_turn(said, trusted)
-            cleared = frozenset() if said.draft == "d0" else cleared
+            cleared = frozenset() if said.draft == OWN else cleared
 
 
 @OF_PROTOCOLS.of("defer_on_critical")
@@ -182,8 +183,8 @@ def critical_answers_are_trusted(is_critical: Callable[[ToolCall], bool]) -> BTh
 
 
 def in_turn(asked: InferenceRequested, trusted: frozenset[str]) -> frozenset[str]:
-    """Return the names of the trusted drafts of this turn after another request; `d0` begins a turn."""
-    before = frozenset() if asked.draft == "d0" else trusted
+    """Return the names of the trusted drafts of this turn after another request; the first draft begins a turn."""
+    before = frozenset() if asked.draft == OWN else trusted
     return before | {asked.draft} if asked.role in TRUSTED else before - {asked.draft}
 
 

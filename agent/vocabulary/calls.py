@@ -14,8 +14,6 @@ Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
 
 _NOTHING: FrozenMapping[str, Any] = FrozenMapping()
-
-
 _all_images = validators.deep_iterable(validators.instance_of(Image))
 
 

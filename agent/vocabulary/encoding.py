@@ -18,7 +18,7 @@ from json.encoder import encode_basestring as quoted  # in C; escapes what JSON 
 from math import isfinite
 from pathlib import PurePath
 from types import FunctionType, GenericAlias, NoneType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args
 from uuid import UUID
 
 import attrs
@@ -228,12 +228,12 @@ def strict_converter() -> "Converter":
     from cattrs import Converter  # slow, and needed where something is read
 
     converter = Converter(forbid_extra_keys=True)
-    for plain in PLAIN:
-        converter.register_structure_hook(plain, _exactly(plain))
-    converter.register_structure_hook_factory(lambda kind: _origin(kind) is Literal, _one_of)
+    for kind in PLAIN:
+        converter.register_structure_hook(kind, _exactly(kind))
+    converter.register_structure_hook_factory(lambda kind: getattr(kind, "__origin__", None) is Literal, _one_of)
     converter.register_structure_hook_factory(attrs.has, _from_object)
     converter.register_structure_hook_factory(
-        lambda kind: _origin(kind) is tuple and get_args(kind)[-1] is ..., _from_list
+        lambda kind: getattr(kind, "__origin__", None) is tuple and get_args(kind)[-1] is ..., _from_list
     )
     return converter
 
@@ -262,10 +262,6 @@ def _problem_text(error: BaseException, _: object) -> str:
             return "expected an object"
         case _:
             return str(error)
-
-
-def _origin(kind: Any) -> Any:
-    return get_origin(kind)
 
 
 def _reading(

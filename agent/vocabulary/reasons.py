@@ -157,8 +157,8 @@ def words_to_the_model(refusals: Refusals) -> tuple[str, ...]:
 
 
 def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
-    """Return how many of the waiting follow-ups are given when a run continues. None while another b-thread refuses
-    completion: follow-ups come after the current task.
+    """Return how many of the waiting follow-ups are given when a run continues: "none" while another b-thread refuses
+    completion, since follow-ups come after the current task.
     """
     waiting = [refusal.because for refusal in refusals if isinstance(refusal.because, FollowUpWaits)]
     if not waiting or len(waiting) < len(refusals):

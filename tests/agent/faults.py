@@ -1,4 +1,4 @@
-"""Planted faults: in each, one text in the source of a b-thread is another, and it does one thing wrong ."""
+"""Planted faults: in each, one text in the source of a b-thread is another, and it does one thing wrong."""
 
 import ast
 import inspect
@@ -152,7 +152,7 @@ LOOP_FAULTS = (
     Fault("asks_after_a_stop", "stop_on_request", "nothing_starts_after_stop",
           "NEXT_INFERENCE | ApprovalAsked | where", "NEXT_INFERENCE | where", beside=("by_constitution",)),
     Fault("lets_the_run_complete", "abort_on_request", "nothing_starts_after_abort",
-          "nothing = NEXT_TURN | NEXT_CALL", "nothing = NEXT_INFERENCE | NEXT_CALL"),
+          "nothing = NEXT_OR_COMPLETED | NEXT_CALL", "nothing = NEXT_INFERENCE | NEXT_CALL"),
     Fault("hears_steering_once", "skip_when_steered", "steering_is_heard",
           "while True:\n        yield sync(wait_for=SteeringGiven)",
           "if True:\n        yield sync(wait_for=SteeringGiven)"),
@@ -171,7 +171,7 @@ LOOP_FAULTS = (
     Fault("forgets_what_was_spent_at_each_turn", "budget_of_tokens", "tokens_are_limited",
           "SPENDING, lambda n, said: n + said.usage.tokens", "TURN_SPENDING, and_tokens_of_this_turn"),
     Fault("lets_approved_calls_start_late", "deadline", "nothing_starts_after_the_deadline",
-          "refuse=NEXT_TURN | NEXT_CALL", "refuse=NEXT_TURN"),
+          "refuse=NEXT_OR_COMPLETED | NEXT_CALL", "refuse=NEXT_OR_COMPLETED"),
     Fault("never_hears_complete", "complete_to_finish", "work_ends_complete",
           "wait_for=COMPLETED | OBJECTIVE_TAKEN | RunEnded", "wait_for=OBJECTIVE_TAKEN | RunEnded"),
     Fault("goes_on_with_the_batch", "complete_to_finish", "work_ends_complete",

@@ -19,7 +19,7 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, call, tool
 from agent.models.openai_model import WIRES, raw_chunks
-from agent.presets.shipped import preset_named
+from agent.presets import preset_named
 from agent.tools.collections import workspace_tools
 from agent.tools.search import make_grep
 from agent.tools.workspace import Workspace

@@ -13,8 +13,8 @@ from agent.lab.experiments.own_protocols import check_taken, entry_of, own_objec
 from agent.lab.experiments.plan import Episode, MonitorPlan, ProtocolPlan
 from agent.lab.settings.setting import Setting
 from agent.models.model import Model
+from agent.presets import PRESETS
 from agent.presets.preset import Preset
-from agent.presets.shipped import PRESETS
 from agent.protocols.monitoring import is_planted
 from agent.protocols.monitors import (
     PROMPT,

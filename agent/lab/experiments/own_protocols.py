@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import protocols
-from agent.protocols import LEFT_OPEN, OFFERED, POLICIES_FILES, Entry, is_own, own_value
+from agent.protocols import POLICIES_FILES, Entry, is_own, own_value
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import read_name
 
@@ -37,6 +37,13 @@ def short_name(name: str) -> str:
     return Path(name).stem if name.endswith(POLICIES_FILES) else read_name(name).short
 
 
+PARAMETERS = (
+    "monitor", "monitors", "threshold", "is_critical", "honeypots",
+    "draws", "limit", "buckets", "runs", "budget", "near", "auditor",
+)  # fmt: skip
+"""Parameters of protocols: those that an experiment fills in, then those that a plan may set."""
+
+
 @cache
 def entry_of(name: str) -> Entry:
     """Return a protocol that ships, or one of the user's own. Raises ValueError, which says what is wrong."""
@@ -50,15 +57,14 @@ def check_taken(use: Sequence[str], option: str) -> None:
     """Raise ValueError for an option that none of these protocols accepts."""
     takes = {name for protocol in use for name in entry_of(protocol).takes}
     if option not in takes:
-        known = sorted(takes.intersection((*OFFERED, *LEFT_OPEN)))
-        raise ValueError(f"{option!r} is not an option of {' or '.join(use)} takes; {meant(option, known)}")
+        known = sorted(takes.intersection(PARAMETERS))
+        raise ValueError(f"{option!r} is not an option of {' or '.join(use)}; {meant(option, known)}")
 
 
 def _check_spelling(entry: Entry) -> None:
     """Raise ValueError for a misspelled parameter, which would get no argument."""
-    known = (*OFFERED, *LEFT_OPEN)
-    for name in sorted(entry.takes - set(known)):
-        near = nearest(name, known, most=1, cutoff=0.8)
+    for name in sorted(entry.takes - set(PARAMETERS)):
+        near = nearest(name, PARAMETERS, most=1, cutoff=0.8)
         if near:
             told = f"the protocol {entry.name!r} has a parameter {name!r}, which no experiment passes"
             raise ValueError(f"{told}; did you mean {near[0]!r}? Else give it a name of its own")

@@ -13,7 +13,7 @@ from agent.cli.arguments import COMMANDS, called
 from agent.cli.parts import PROGRAMS, _show_presets
 from agent.cli.screen import Screen
 from agent.models.scripted import STEP
-from agent.presets.shipped import PRESETS, PURPOSES
+from agent.presets import PRESETS, PURPOSES
 from agent.protocols import PROTOCOLS
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment

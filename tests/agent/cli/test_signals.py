@@ -16,7 +16,7 @@ import pytest
 from agent.cli.screen import Screen
 from agent.cli.session import Desk
 from agent.models.scripted import ScriptedModel, delay
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Agent
 from tests.agent.cli.sessions import PATIENCE, ROOT, OnTerminal, Script, Start, bash, environment
 

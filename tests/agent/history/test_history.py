@@ -14,7 +14,8 @@ from agent.history.rebuilding import RebuildError, changed_bthreads, named, rebu
 from agent.history.what_if import Cause, WhatIf, find_causes, what_if
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun, read_log
-from agent.presets.configuration import PolicyError, load_policy
+from agent.presets import OptionError
+from agent.presets.configuration import load_policy
 from agent.protocols.flows import defer_on_critical
 from agent.protocols.monitoring import (
     blocking_monitor,
@@ -466,6 +467,6 @@ def test_a_wrong_policy_file_is_told_with_its_place(tmp_path: Path, text: str, c
     file = tmp_path / "mine.yaml"
     file.write_text(text)
 
-    with pytest.raises(PolicyError) as raised:
+    with pytest.raises(OptionError) as raised:
         load_policy(str(file))
     assert complaint in str(raised.value)

@@ -17,8 +17,8 @@ from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
 from agent.log.writing import Redaction
+from agent.presets import PRESETS
 from agent.presets.equipment import equip
-from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import RunError

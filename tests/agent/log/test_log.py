@@ -14,7 +14,7 @@ from agent import Agent, ScriptedModel, answer, call, tool
 from agent.history.playback import ReplayResult, replay
 from agent.log.reading import LogError, read_log
 from agent.models.scripted import fail
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.encoding import dump, plain, to_record
 from agent.vocabulary.events import CallAnswered, HistoryGiven

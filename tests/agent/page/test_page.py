@@ -20,7 +20,7 @@ from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
 from agent.page.counterexample import verification_page
 from agent.page.model import Tree, tree_of
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
 from agent.verification.counterexample import finding

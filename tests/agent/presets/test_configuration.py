@@ -9,9 +9,9 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
+from agent.presets import PRESETS, preset_named
 from agent.presets.configuration import KEYS, add_user_rule, read_configuration, read_user_rules
 from agent.presets.preset import OptionError, Preset
-from agent.presets.shipped import PRESETS, preset_named
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import GateApproved

@@ -10,9 +10,9 @@ from attrs import evolve, fields
 
 from agent import Agent, Preset, ScriptedModel, call
 from agent.models.model import ModelRequest
+from agent.presets import PRESETS
 from agent.presets.equipment import equip
 from agent.presets.preset import OptionError
-from agent.presets.shipped import PRESETS
 from agent.session.agent import Run
 from agent.vocabulary.events import ApprovalAsked, CallAnswered
 from tests.agent.conftest import MakeAgent

@@ -1,6 +1,6 @@
 """Every protocol as it is verified: with small numbers, and with monitors and auditors of its own."""
 
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,

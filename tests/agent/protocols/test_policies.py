@@ -9,7 +9,7 @@ from attrs import evolve
 
 from agent import call
 from agent.effects.approval import Approver
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.protocols.policies import (
     CONVERSATION,
     PolicyError,

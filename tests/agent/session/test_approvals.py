@@ -5,15 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from attrs import evolve
 
 import constitution
 from agent import Agent, answer, call
 from agent.cli.prompt import StandingAnswers
+from agent.presets import DEFAULT
 from agent.presets.configuration import read_user_rules
 from agent.presets.equipment import equip
-from agent.presets.shipped import DEFAULT
 from agent.session.agent import Run
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
@@ -220,13 +221,28 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
 
 async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKING, "Done.", approve="later")
-    await agent.run("Go")
+    run = await agent.run("Go")
+    run.steer("By the way")
 
     with pytest.raises(RunError, match="a run rests; continue it"):
         await agent.run("And this")
 
+    assert run.unheard == ("By the way",)
     agent.decide("risky", False)
     assert (await agent.run()).status == "completed"
+
+
+async def test_only_a_run_that_rests_goes_on_without_a_prompt(make_agent: MakeAgent) -> None:
+    """Found: a run that was continued while it went on broke its agent."""
+
+    async def beside(_: object) -> str:
+        with anyio.fail_after(5), pytest.raises(RunError, match="no run rests; give a prompt"):
+            await agent.run()
+        return "Done."
+
+    agent = make_agent(beside)
+
+    assert (await agent.run("Go")).text == "Done."
 
 
 async def test_a_callback_may_say_later(make_agent: MakeAgent) -> None:

@@ -11,7 +11,7 @@ from attrs import evolve
 from agent import Agent, Preset, answer, call, tool
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.projections.conversation import SUMMED_UP
 from agent.tools.shell import make_shell_tool
 from agent.vocabulary.events import CallAnswered, DeadlineReached, InferenceRequested, RunEnded, StopAsked, ToolStarted

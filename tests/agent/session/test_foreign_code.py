@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from agent import Agent, answer, call, tool
 from agent.models.model import Answer, ModelRequest
 from agent.models.scripted import fail
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from agent import Agent, ScriptedModel, answer, call, tool
 from agent.models.scripted import ScriptedCall, fail
+from agent.presets import PRESETS
 from agent.presets.preset import Preset
-from agent.presets.shipped import PRESETS
 from agent.vocabulary.messages import UserMessage
 from bp import Step
 from tests.agent.conftest import grumble, note

@@ -14,8 +14,8 @@ from agent.history.playback import replay
 from agent.history.rebuilding import RebuildError
 from agent.log.reading import LogError, read_log
 from agent.models.scripted import fail
+from agent.presets import PRESETS
 from agent.presets.preset import Preset
-from agent.presets.shipped import PRESETS
 from agent.session.agent import Run
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool

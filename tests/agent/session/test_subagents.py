@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, Tool, answer, call, tool
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task
 from agent.tools.collections import workspace_tools
@@ -20,6 +20,7 @@ from tests.agent.conftest import hang
 
 pytestmark = pytest.mark.anyio
 DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}
+READER = SubagentType("reader", "only reads", "You read.", ("look",))
 
 
 @tool(category="read")
@@ -81,15 +82,31 @@ async def test_a_task_is_gone_on_with_by_its_id_in_the_same_conversation() -> No
 
 
 async def test_a_task_of_an_earlier_program_is_gone_on_with_from_its_log(tmp_path: Path) -> None:
-    earlier = store_of("First.", logs=tmp_path)
-    first = await make_task(earlier).run(DELEGATE)
+    about: dict[str, Any] = {"tools": (look, hang), "types": (READER,), "logs": tmp_path}
+    earlier = store_of("First.", **about)
+    first = await make_task(earlier).run({**DELEGATE, "subagent_type": "reader"})
     earlier.close()
 
-    later = store_of("Second.", logs=tmp_path)
-    second = await make_task(later).run({**DELEGATE, "prompt": "More", "task_id": first.details["taskId"]})
+    later = store_of("Second.", **about)
+    more = {"prompt": "More", "subagent_type": "reader", "task_id": first.details["taskId"]}
+    second = await make_task(later).run({**DELEGATE, **more})
 
     assert second.text.startswith("Second.")
     assert later.model.requests[0].messages[0].text == "What is here?"  # type: ignore[attr-defined]
+    later.close()
+
+
+async def test_a_task_that_was_cut_off_goes_on_and_then_hears_the_prompt(tmp_path: Path) -> None:
+    earlier = store_of("First.", logs=tmp_path)
+    first = await make_task(earlier).run(DELEGATE)
+    earlier.close()
+    log = tmp_path / f"{first.details['taskId']}.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:3]))
+
+    later = store_of("First.", "Second.", logs=tmp_path)
+    second = await make_task(later).run({**DELEGATE, "prompt": "More", "task_id": first.details["taskId"]})
+
+    assert second.text.startswith("Second.")
     later.close()
 
 
@@ -102,8 +119,7 @@ async def test_continuing_an_unknown_task_is_an_error(tmp_path: Path, task_id: s
 
 
 async def test_types_choose_prompt_and_tools_and_are_told_to_the_model() -> None:
-    reader = SubagentType("reader", "only reads", "You read.", ("look",))
-    store = store_of("Read.", tools=(look, *workspace_tools(".")), types=(GENERAL, reader))
+    store = store_of("Read.", tools=(look, *workspace_tools(".")), types=(GENERAL, READER))
     task = make_task(store)
 
     result = await task.run({**DELEGATE, "subagent_type": "reader"})

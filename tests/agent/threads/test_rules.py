@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, tool
-from agent.presets.shipped import DEFAULT
+from agent.presets import DEFAULT
 from agent.threads.core import CORE, carry_out, choose, converse, gate, session
 from agent.threads.endings import (
     COMPLETE,

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, call, resume
 from agent.effects.execution import describe
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.tools.definition import Toolbox, ToolContext
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_KEPT, SESSION_IS_OPEN, make_terminal

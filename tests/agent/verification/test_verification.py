@@ -12,7 +12,7 @@ from attrs import evolve
 
 from agent import Preset, call
 from agent.effects.loop import declared_effects
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.threads.core import CORE
 from agent.threads.endings import at_most, budget_per_turn, retry, stop_on_request, too_many_failures
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import audit_budget, blocking_monitor

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from attrs import evolve
 
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
 from agent.verification import loop_rules
 from agent.verification.counterexample import tell

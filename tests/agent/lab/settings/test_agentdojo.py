@@ -48,7 +48,7 @@ from agent.lab.settings.setting_checks import problems_of_task, with_plot
 from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import ErrorRates, Worker
 from agent.lab.settings.world import make_world
-from agent.presets.shipped import PRESETS
+from agent.presets import PRESETS
 from agent.session.agent import Run
 from agent.vocabulary.events import GateApproved
 from agent.vocabulary.messages import ToolMessage

@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 
 from agent import call
+from agent.presets import DEFAULT, PRESETS
 from agent.presets.equipment import equip
 from agent.presets.preset import OptionError
-from agent.presets.shipped import DEFAULT, PRESETS
 from agent.session.agent import Run
 from agent.tools.sandbox import permissions, sandbox
 from agent.tools.sandbox.egress import TO_PROXY

@@ -10,8 +10,8 @@ import pytest
 
 from agent import call
 from agent.effects.execution import describe
+from agent.presets import DEFAULT
 from agent.presets.equipment import equip
-from agent.presets.shipped import DEFAULT
 from agent.tools.definition import Toolbox, ToolContext
 from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.permissions import hosts_of, is_right, needed_for
