@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
 from agent.presets.policy_files import load_policy
@@ -16,7 +17,8 @@ from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import BackoffStarted
+from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
+from bp.runner import Broken
 from constitution import Action, Disk, Level, Verdict, judge
 from tests.tables import rows
 
@@ -37,6 +39,18 @@ async def test_backoff_doubles_up_to_eight_seconds_and_retry_after_is_obeyed_up_
 
     assert shortest <= min(waits) <= max(waits) <= longest
     assert len(set(waits)) > 1 or asked is not None
+
+
+@rows("how", ["failed", "cancelled", "abandoned"])
+async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
+    asked = ApprovalAsked(ToolCall("a", "bash", {}), "May I?")
+    error = ValueError("no terminal") if how == "failed" else None
+
+    answered = approval_effect(None).broken(asked, Broken(how, error))
+
+    assert isinstance(answered, ApprovalAnswered)
+    assert not answered.yes
+    assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
 
 
 def described(root: Path, command: str, *, since: float | None = None) -> Action:
