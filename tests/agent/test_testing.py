@@ -1,6 +1,8 @@
 """Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -79,6 +81,15 @@ def test_an_event_named_twice_has_to_happen_twice(make_agent: MakeAgent) -> None
     assert text.startswith("the start of 'note' happened only 3 times, not 4\n")
     text = failure(assert_order, run, started("note", text="b"), "note", "note")
     assert text.startswith(f"the start of 'note' happened first at step {at[0]}, and where(ToolStarted, ")
+
+
+@pytest.mark.slow
+def test_the_assertions_need_no_pytest() -> None:
+    code = "import agent.testing, sys; print('pytest' in sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert loaded.stdout == "False\n"
 
 
 # The trace
