@@ -8,8 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
-from agent.effects.approval import approval_effect
+from agent.effects.approval import approval_effect, changes_between
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
 from agent.presets.policy_files import load_policy
@@ -51,6 +52,26 @@ async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
     assert isinstance(answered, ApprovalAnswered)
     assert not answered.yes
     assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
+
+
+FACTS = Action("bash", "write", "/ws", cwd="/ws", command="ls", sandbox="bubblewrap")
+
+
+@rows(
+    ("now", "told"),
+    [
+        ({"cwd": "/ws/sub"}, "it would start in /ws/sub, not in /ws"),
+        ({"sandbox": ""}, "its sandbox is off, not bubblewrap"),
+        ({"resolved": {"a": "/b"}}, "a leads to /b, not to nothing"),
+        ({"executables": {"ls": "/tmp/ls"}}, "ls starts /tmp/ls, not nothing"),
+        ({"contents": {"x.sh": "1"}}, "x.sh, which it would run, has other content"),
+        ({"disk": Disk(matches={"*": "a"})}, "* matches other files"),
+        ({"disk": Disk(linked=("a",))}, "a is a file with other names too"),
+        ({"disk": Disk(unsaved=("a",))}, ""),  # the agent's own work
+    ],
+)
+async def test_each_fact_that_changed_since_a_yes_is_told(now: dict[str, Any], told: str) -> None:
+    assert list(changes_between(FACTS, evolve(FACTS, **now))) == ([told] if told else [])
 
 
 def described(root: Path, command: str, *, since: float | None = None) -> Action:

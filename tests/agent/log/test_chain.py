@@ -172,6 +172,17 @@ def test_what_is_missing_or_changed_at_the_end_is_named(
     assert bool(read_log(written).cut) == bool(cut)
 
 
+def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known_and_none_is_made(
+    tmp_path: Path, home: Path
+) -> None:
+    log = waiting(tmp_path / "log.jsonl")
+
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+
+    assert (read_log(log).misfit, read_log(log).cut, own_key()) == ("", "", None)
+    assert not home.exists()
+
+
 def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
     """Also where lines were written that nothing remembers, as when the process was killed before it could."""
     home.mkdir()
