@@ -131,11 +131,16 @@ def test_a_yes_that_was_not_signed_in_its_place_approves_nothing(tmp_path: Path)
 
 
 def test_a_yes_of_the_user_is_signed_and_counts_after_the_process_died(tmp_path: Path, home: Path) -> None:
+    """Where the key is that it was signed with."""
     log = finished(tmp_path / "log.jsonl")
     content = log.read_bytes().splitlines(keepends=True)
     answered = next(place for place, line in enumerate(content) if b'"approval_answered"' in line)
     log.write_bytes(b"".join(content[: answered + 1]))
+    (home / "key").rename(home / "elsewhere")
 
+    with pytest.raises(LogError, match="this yes is not signed with the key of this user"):
+        resume(log, ScriptedModel(STEPS[1:]), [deploy])
+    (home / "elsewhere").rename(home / "key")
     with resume(log, ScriptedModel(STEPS[1:]), [deploy]) as agent:
         assert agent.run_sync().status == "completed"
     assert (home / "key").stat().st_mode & 0o777 == 0o600
@@ -170,6 +175,7 @@ def test_what_is_missing_or_changed_at_the_end_is_named(
     assert bool(read_log(written).misfit) == bool(misfit)
     assert read_log(written).cut.endswith(cut)
     assert bool(read_log(written).cut) == bool(cut)
+    assert read_log(written).integrity == read_log(written).misfit + read_log(written).cut
 
 
 def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known_and_none_is_made(
