@@ -132,6 +132,21 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     assert [step for step, _ in moments] == [*second.steps, None]
 
 
+def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgent) -> None:
+    moods = iter([["calm"], [], []])
+
+    @bthread
+    def moody() -> BThreadBody:
+        for _ in next(moods):
+            yield sync(wait_for=ToolStarted)
+        yield sync(block=ToolStarted, wait_for=where(ToolStarted))
+
+    run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
+
+    moments = retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
+    assert [step for step, _ in moments] == [*run.steps]
+
+
 # assert_calls_answered
 
 ASKED = AssistantMessage("", (RequestedCall("a", "note"), RequestedCall("b", "note")))

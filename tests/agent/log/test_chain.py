@@ -84,15 +84,18 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
 
 @pytest.mark.slow
 @rows(
-    "change",
+    ("change", "number"),
     [
-        lambda lines: lines[4].update(origin="outside"),
-        lambda lines: lines.pop(4),
-        lambda lines: lines.insert(4, dict(lines[3])),
-        lambda lines: lines[0].update(model="another"),
+        (lambda lines: lines[4].update(origin="outside"), 6),
+        (lambda lines: lines.pop(4), 5),
+        (lambda lines: lines.insert(4, dict(lines[3])), 5),
+        (lambda lines: lines[0].update(model="another"), 2),
+        (lambda lines: (lines.pop(10), lines.pop(4)), 5),
     ],
 )
-def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines], Any], tmp_path: Path) -> None:
+def test_the_first_record_that_does_not_follow_is_named(
+    change: Callable[[Lines], Any], number: int, tmp_path: Path
+) -> None:
     log = tmp_path / "log.jsonl"
     log.unlink(missing_ok=True)
     lines = lines_of(finished(log))
@@ -100,7 +103,7 @@ def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines]
 
     write(log, lines)
 
-    assert read_log(log).misfit.startswith(f"{log}: line ")
+    assert read_log(log).misfit.startswith(f"{log}: line {number} ")
     with pytest.raises(LogError, match=r"does not follow the line before it|is not what its program makes of it"):
         resume(log, ScriptedModel(STEPS), [deploy])
 

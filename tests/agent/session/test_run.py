@@ -34,6 +34,7 @@ from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +92,16 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert scope.cancelled_caught
     assert not agent.journal.is_under_way
     assert agent.totals.turns < 20
+
+
+async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
+    said: list[str] = []
+    shown: list[str] = []
+    look = answer("Let me see.", call("bash", command="echo one; echo two"))
+
+    await make_agent(look, "Done.", on_text=said.append, on_output=shown.append).run("Go")
+
+    assert ("".join(said), "".join(shown)) == ("Let me see.Done.", "one\ntwo\n")
 
 
 # Stepping in
@@ -191,6 +202,12 @@ async def test_a_tool_can_be_called_like_its_function_and_an_async_one_awaited()
     assert price(item="milk") == "milk: 3"
     assert price("milk") == "milk: 3"
     assert await stock("milk") == "milk: 7"
+
+
+def test_a_model_may_be_given_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+
+    assert Agent("gpt-5").model.name == "gpt-5"
 
 
 async def test_run_sync_in_an_event_loop_says_to_await() -> None:
@@ -337,6 +354,27 @@ async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_a
     assert (run.status, run.reason, run.text) == ("completed", "answered", "Hello.")
     assert run.messages == (UserMessage("Say hello"), AssistantMessage("Hello."))
     assert run.events.count(InferenceRequested()) == 1
+
+
+@rows(
+    ("arguments", "finding"),
+    [
+        ({}, "command"),
+        ({"command": 5}, "command"),
+        ({"command": "ls", "colour": "red"}, "colour"),
+        ('{"command": "ls", "command": "pwd"}', "command"),
+        ('"{\\"command\\": \\"ls\\"}"', "quoting"),
+    ],
+)
+async def test_s6_2_invalid_parameters_are_an_error_for_the_model(
+    make_agent: MakeAgent, arguments: Any, finding: str
+) -> None:
+    run = await make_agent(call("bash", arguments), "Sorry.").run("Go")
+
+    [answered] = [message for message in run.messages if isinstance(message, ToolMessage)]
+    assert answered.is_error
+    assert finding in answered.text
+    assert not any(isinstance(event, ToolStarted) for event in run.events)
 
 
 @pytest.mark.parametrize("policy", ["default", None])
