@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Image, Message, Usage, UserMessage
+from agent.vocabulary.reasons import Ending
 from bp import BThread, BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
 from tests.agent.soundness import recorded
@@ -114,6 +116,20 @@ async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent
     run = await make_agent(threads=[forbid()]).run("Go")
 
     assert (run.status, run.reason, run.text) == ("failed", "inference_refused", "forbid: the budget is spent")
+
+
+@bthread
+def want_end(status: Any, reason: str) -> BThreadBody:
+    yield sync(wait_for=AnswerCommitted)
+    yield sync(refuse=InferenceRequested, because=Ending(status, reason), wait_for=RunEnded)
+
+
+async def test_the_worst_status_wins_in_any_order(make_agent: MakeAgent) -> None:
+    for worse, better in pairwise(("aborted", "stopped", "failed", "doom_loop", "limit")):
+        for threads in permutations([want_end(worse, "worse"), want_end(better, "better")]):
+            run = await make_agent(call("note"), tools=[note], threads=threads).run("Go")
+
+            assert (run.status, run.reason) == (worse, "worse")
 
 
 async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
