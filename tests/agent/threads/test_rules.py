@@ -36,7 +36,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Ending, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import POLICIES, Action, Level, Verdict
+from constitution import POLICIES, Action, Disk, Level, PathUse, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
 from tests.tables import rows
 
@@ -57,6 +57,9 @@ def took(tokens: int, cost: float | None = None) -> InferenceFinished:
 DECLARED = Action("deploy", "write", "/ws", cwd="/ws", argv=("curl", "https://example.com"))
 
 
+WRITTEN = PathUse("a", "/ws/a", "write")
+
+
 @rows(
     ("policy", "changes", "level", "is_granted"),
     [
@@ -67,6 +70,7 @@ DECLARED = Action("deploy", "write", "/ws", cwd="/ws", argv=("curl", "https://ex
         ("workspace", {"argv": (), "command": "curl https://example.com"}, "ask", False),
         ("workspace", {"command": "curl https://example.com"}, "ask", False),
         ("workspace", {"argv": ("rm", "-rf", "/")}, "deny", False),
+        ("workspace", {"argv": (), "paths": (WRITTEN,), "disk": Disk(unsaved=("/ws/a",))}, "ask", False),
     ],
 )
 def test_s0_6_1_a_tool_that_is_declared_to_write_needs_no_yes_in_workspace_and_every_other_call_does(
