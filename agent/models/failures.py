@@ -18,12 +18,15 @@ from agent.vocabulary.messages import FailureReason
 PASSING_STATUSES = frozenset({408, 409, 429})
 """Retryable HTTP statuses below 500; all from 500 on are retryable."""
 
-PERMANENT = (
-    "bio_policy", "content_policy_violation", "context_length_exceeded", "data_residency_mismatch",
-    "insufficient_quota", "misalignment_policy_violation", "model_not_found",
-    "invalid_", "image_", "unsupported_", "empty_image",
+PERMANENT = frozenset(
+    {
+        "bio_policy", "content_policy_violation", "context_length_exceeded", "data_residency_mismatch",
+        "insufficient_quota", "misalignment_policy_violation", "model_not_found",
+    }
 )  # fmt: skip
-"""Beginnings of the codes of permanent errors."""
+"""Codes of permanent errors, beside those about images and invalid requests."""
+
+PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
 
 OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"})
 """Codes and types of errors for a conversation that is too long: OpenAI, llama.cpp, Anthropic."""
@@ -68,7 +71,7 @@ def broke_off(error: object) -> ModelError:
     if isinstance(code, int) and 400 <= code < 600:
         retryable = is_passing(code)
     else:
-        retryable = not (isinstance(code, str) and code.startswith(PERMANENT))
+        retryable = not (isinstance(code, str) and (code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS)))
     told = f"{code}: {said}" if code else said
     return ModelError(f"the model's server broke off: {told}", retryable=retryable and not reason, reason=reason)
 

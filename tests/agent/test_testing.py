@@ -1,6 +1,8 @@
 """Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -81,6 +83,15 @@ def test_an_event_named_twice_has_to_happen_twice(make_agent: MakeAgent) -> None
     assert text.startswith(f"the start of 'note' happened first at step {at[0]}, and where(ToolStarted, ")
 
 
+@pytest.mark.slow
+def test_the_assertions_need_no_pytest() -> None:
+    code = "import agent.testing, sys; print('pytest' in sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert loaded.stdout == "False\n"
+
+
 # The trace
 
 
@@ -119,6 +130,21 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     moments = retrace(second.agent.bthreads, second.agent.journal.heard, second.steps)
 
     assert [step for step, _ in moments] == [*second.steps, None]
+
+
+def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgent) -> None:
+    moods = iter([["calm"], [], []])
+
+    @bthread
+    def moody() -> BThreadBody:
+        for _ in next(moods):
+            yield sync(wait_for=ToolStarted)
+        yield sync(block=ToolStarted, wait_for=where(ToolStarted))
+
+    run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
+
+    moments = retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
+    assert [step for step, _ in moments] == [*run.steps]
 
 
 # assert_calls_answered

@@ -1,4 +1,5 @@
 import copy
+import gc
 import pickle
 from collections import namedtuple
 from dataclasses import InitVar, dataclass, make_dataclass
@@ -94,6 +95,15 @@ def test_a_field_may_not_be_called_name() -> None:
 
         class Named(Event):
             name: str  # type: ignore[misc]
+
+
+def test_plain_events_without_a_reference_are_forgotten() -> None:
+    from bp.events import _NAMED
+
+    event("met only once")
+    gc.collect()
+
+    assert "met only once" not in _NAMED
 
 
 def kind(class_name: str, /, **body: Any) -> Any:

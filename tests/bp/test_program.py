@@ -234,6 +234,34 @@ def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
     assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
 
 
+def test_listeners_get_a_record_of_each_step() -> None:
+    records: list[bp.Record] = []
+    program = BProgram(
+        requests(HOT).named("a"),
+        says(sync(request=COLD, wait_for=HOT)).named("b"),
+        says(sync(interrupt=HOT)).named("c"),
+        listeners=[records.append],
+    )
+
+    steps = list(program.run())
+
+    assert [record.step for record in records] == steps
+    assert records[0].candidates == (Candidate(HOT, "a", 0, 0), Candidate(COLD, "b", 0, 1))
+    assert (records[0].resumed, records[0].interrupted, records[0].error) == (("a", "b"), ("c",), None)
+
+
+@rows("when_blocked, state", [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")])
+def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: Any, state: str) -> None:
+    program = BProgram(says(sync(refuse=COLD, because="too late", block=STOP)).named("guard"))
+    trace(program)
+
+    refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
+
+    assert (refused.state, blocked.state) == (state, state)
+    assert refused.refusals == (() if state == "queued" else (bp.Refusal("guard", "too late"),))
+    assert blocked.blockers == (() if state == "queued" else (bp.Blocker("guard"),))
+
+
 BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
 POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
     "while another one can be taken none is judged": (
@@ -244,6 +272,17 @@ POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
     ),
     "one that is kept has those before it judged when their turn is now": (
         (sync(request=HOT), sync(block=COLD)), ["begin", (COLD, "drop"), "step", STOP], ["dropped", "queued"]
+    ),
+    "an earlier post goes first, and may lift the block": (
+        (sync(block=COLD, wait_for=HOT), sync(wait_for=COLD)), ["run", HOT, (COLD, "reject"), "run"], ["taken"] * 2
+    ),
+    "before the first step": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject")], ["queued"]),
+    "after the first step": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject"), "run"], ["rejected"]),
+    "one behind kept ones is judged at once": (
+        (sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP)), ["run", COLD, (STOP, "drop")], ["queued", "dropped"]
+    ),
+    "when no b-thread is left, all are dropped": (
+        (sync(request=HOT),), [COLD, "run", (COLD, "reject"), "run"], ["dropped"] * 2
     ),
 }  # fmt: skip
 

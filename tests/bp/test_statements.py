@@ -110,6 +110,26 @@ def test_refusals_are_equal_whatever_their_order() -> None:
     assert pickle.loads(pickle.dumps(Refusals([one, other]))) == Refusals([one, other])
 
 
+def test_otherwise_hears_each_refuser_of_any_event_once_its_own_b_thread_included() -> None:
+    asked: list[Refusals] = []
+
+    def remember(refusals: Refusals) -> Event:
+        asked.append(refusals)
+        return INSTEAD
+
+    program = BProgram(
+        says(sync(request=[HOT, COLD], otherwise=remember, refuse=COLD, because="own")).named("self"),
+        says(sync(refuse=[HOT, COLD], because="both")).named("both"),
+        says(sync(refuse=HOT, because="urgent")).named("first").at_priority(1),
+        says(sync(block=HOT)).named("silent"),
+        says(sync(refuse=Ping, because="other")).named("other"),
+    )
+
+    trace(program)
+
+    assert list(asked[0]) == [("first", "urgent"), ("self", "own"), ("both", "both")]
+
+
 @rows(
     ("otherwise", "message"),
     [

@@ -59,8 +59,18 @@ class Block:
 
 
 def blocks_of(text: str, path: str) -> list[Block]:
-    """Every fenced block of a document, in order."""
-    return [_block(path, token) for token in MarkdownIt().parse(text) if token.type == "fence"]
+    """Every fenced block of a document, in order. Raises DocumentError for a fence that Markdown would not see."""
+    tokens, lines = MarkdownIt().parse(text), text.splitlines()
+    for token in tokens:
+        if token.map and token.type == "fence" and not _is_closed(token, lines[token.map[0] + 1 : token.map[1]]):
+            raise DocumentError(f"{path}:{token.map[0] + 1}: this block is never closed")
+        if token.map and token.type == "inline" and "```" in token.content:
+            raise DocumentError(f"{path}:{token.map[0] + 1}: a fence has a line of its own; this block would never run")
+    return [_block(path, token) for token in tokens if token.type == "fence"]
+
+
+def _is_closed(token: Token, lines: list[str]) -> bool:
+    return bool(lines) and re.fullmatch(rf"[\s>]*{re.escape(token.markup)}[`~]*\s*", lines[-1]) is not None
 
 
 def _block(path: str, token: Token) -> Block:

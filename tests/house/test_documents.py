@@ -109,6 +109,11 @@ FAIL = [
     ("text\n```\n```\n", "doc.md:3: unknown language ''"),
     ("```python exit=3\n```\n", "doc.md:1: unknown option 'exit' of a python block"),
     ("> ```python\n> 1 / 0\n> ```\n", "doc.md:2: ZeroDivisionError"),
+    ("one\n```python\nx = 1\n", "doc.md:2: this block is never closed"),
+    ("one\n\n````text\n```\n", "doc.md:3: this block is never closed"),
+    ("> ```python\n> x = 1\n\ntwo\n", "doc.md:1: this block is never closed"),
+    ("one\n```", "doc.md:2: this block is never closed"),
+    ("one ```python\n1 / 0\n```\n", "doc.md:1: a fence has a line of its own"),
 ]
 
 

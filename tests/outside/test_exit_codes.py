@@ -1,13 +1,20 @@
 """How a run ends, and how a user takes part, seen from outside: exit code, output, and the log."""
 
 import os
+import shutil
 import signal
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import evolve
 
 from tests.outside.conftest import Place, bash
-from tests.outside.driving import PATIENCE, processes_in
+from tests.outside.driving import PATIENCE, Log, processes_in
+from tests.outside.model_server import Pause, saying
+from tests.tables import rows
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +48,45 @@ def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_i
     assert len(place.log.data("call_answered")) == 4
 
 
+def bashes(*commands: str) -> dict[str, object]:
+    """A step that calls bash several times."""
+    return {"calls": [bash(command, "")["call"] for command in commands]}
+
+
+def reading(path: str) -> dict[str, object]:
+    return {"call": {"tool": "read_file", "arguments": {"path": path}}}
+
+
+UNKNOWN = {"call": {"tool": "no_such_tool", "arguments": {}}}
+FAILING = (reading("1"), bash("exit 7"), reading("2"), reading("3"), UNKNOWN, reading("../x"), reading("4"), UNKNOWN)
+AGAIN = (bashes("echo a", "echo a", "echo b"), bashes("echo a", "echo a"), bashes("echo a", "echo c"))
+AUTONOMOUS, ONCE = ("--preset", "autonomous"), ("--option", "max_iterations=1")
+
+
+@rows(
+    ("script", "options", "code", "out", "end", "answers"),
+    [
+        (("Done.",), ONCE, 0, "Done.\n", "completed", 1),
+        (({"say": ""}, {"say": " "}, {"say": ""}, "never"), (), 1, "", "failed, empty_answers", 3),
+        ((*FAILING, "never"), (), 1, "", "failed", 8),  # neither an exit code nor a refusal counts
+        ((*AGAIN, "never"), (), 1, "", "doom_loop", 3),  # within an answer, until there is another proposal
+        ((bash("echo hi", tool="terminal"), "Done."), AUTONOMOUS, 0, "Done.\n", "completed", 2),
+        ((pursuing(), "Half of it.", "never"), (*AUTONOMOUS, *ONCE), 3, "Half of it.", "limit, max_iterations", 2),
+    ],
+)
+def test_limits_and_guards_have_their_exit_codes(
+    new_place: Callable[[], Place], script: Any, options: Any, code: int, out: str, end: str, answers: int
+) -> None:
+    place = new_place()
+
+    said = place.play(*script, options=options)
+
+    assert (said.code, out in said.out) == (code, True), said
+    assert ", ".join(place.log.end).startswith(end)
+    assert len(place.log.data("inference_finished")) == answers
+    assert len(place.log.data("tool_started")) == 5 or end != "doom_loop"
+
+
 @pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
 def test_the_status_that_complete_declares_is_the_exit_code(place: Place, status: str, code: int) -> None:
     said = place.play(pursuing(), completing(status), "never", options=("--preset", "autonomous"))
@@ -65,6 +111,22 @@ def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number
     assert [place.log.told(id)[:8] for id in ("running", "later")]
     assert not (place.workspace / "later").exists()
     assert not [line for line in processes_in(place.workspace) if "sleep 30" in line]
+
+
+def test_a_signal_aborts_an_inference(place: Place) -> None:
+    """The server never says the last word of its stream."""
+    pause = Pause()
+    place.server.reply(evolve(saying("Beginning", " and end."), pause=pause))
+    process = place.start(*place.words("Do it"))
+    assert pause.reached.wait(PATIENCE)
+
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=PATIENCE)
+
+    pause.over.set()
+    assert (process.returncode, out) == (143, "")
+    assert place.log.end[0] == "aborted"
+    assert place.log.data("answer_committed") == []
 
 
 def type_to_stop(process: "subprocess.Popen[str]", text: str) -> None:
@@ -95,7 +157,22 @@ def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finis
     assert len(place.log.data("stop_asked")) == 1
 
 
-# Questions, answers and steering on a terminal.
+def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
+    os.mkfifo(place.workspace / "started")
+    os.mkfifo(place.workspace / "go")
+    wait = bash("echo yes > started; read line < go; echo finished", tool="terminal")
+    process = place.start(*place.words("Do it", *AUTONOMOUS, model=place.script(wait, wait)), stdin=-1)
+    (place.workspace / "started").read_text()
+
+    type_to_stop(process, "it was nonstop fun\n")
+    (place.workspace / "go").write_text("now\n")
+    process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 4
+    assert place.log.told("c1").startswith("finished")
+
+
+# Questions, answers and steering on a terminal; and where there is none.
 
 
 def approving(*commands: str) -> list[dict[str, object]]:
@@ -133,6 +210,34 @@ def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
     assert terminal.end("/stop\n") == 4
     assert place.log.end[0] == "stopped"
     assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_cannot_approve_a_call(place: Place) -> None:
+    (place.workspace / "a").touch(mode=0o600)
+
+    said = place.play(*approving("chmod 777 a"), "Done.", input="yes\n")
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert place.log.told("c1").startswith("denied: no person present")
+    assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_deferred_approval_leaves_5_and_goes_on_with_the_answer(place: Place) -> None:
+    (place.workspace / "a").touch(mode=0o600)
+
+    said = place.play(*approving("chmod 777 a"), "Done.", options=("--approvals", "later"))
+    resting = shutil.copy(place.log.path, place.folder / "copy.jsonl")
+    undecided = place.command("resume", place.log.path)
+    rejected = place.command("resume", resting, "--reject", "c1", "--because", "too open")
+    mode = (place.workspace / "a").stat().st_mode & 0o777
+    approved = place.command("resume", place.log.path, "--approve", "c1")
+
+    assert (said.code, said.out, undecided.code) == (5, "", 5)
+    assert "--approve c1" in said.err
+    assert (rejected.code, rejected.out, mode) == (0, "Done.\n", 0o600)
+    assert "too open" in Log(Path(resting)).told("c1")
+    assert (approved.code, approved.out) == (0, "Done.\n")
+    assert (place.workspace / "a").stat().st_mode & 0o777 == 0o777
 
 
 def test_end_of_input_is_no(place: Place) -> None:

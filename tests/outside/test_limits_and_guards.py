@@ -1,9 +1,10 @@
 """Limits and guards: time, memory, processes, retries, and which preset has which guard."""
 
 import itertools
+import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.outside.conftest import Place, bash
-from tests.outside.driving import PATIENCE
+from tests.outside.driving import PATIENCE, is_running
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
 
@@ -61,8 +62,91 @@ def test_a_server_that_is_not_there_is_asked_again(place: Place) -> None:
     assert place.log.end[0] == "failed"
 
 
+@rows(
+    ("codes", "asked"),
+    [((408, 409, 429, 503), 4), ((401, 200), 1), ((404, 200), 1)],
+)
+def test_four_attempts_where_another_one_may_help_and_one_otherwise(
+    new_place: Callable[[], Place], codes: tuple[int, ...], asked: int
+) -> None:
+    """After the seconds or the date that the server names."""
+    place, past = new_place(), "Wed, 21 Oct 2015 07:28:00 GMT"
+
+    said = place.run(
+        *(
+            refusing(code, retry_after=past if code == 409 else "0") if code != 200 else saying("never")
+            for code in codes
+        )
+    )
+
+    assert (said.code, said.out) == (1, "")
+    assert place.log.end[0] == "failed"
+    assert len(place.server.requests) == asked
+    assert [data["seconds"] for data in place.log.data("backoff_elapsed")] == [0] * (asked - 1)
+
+
+def test_guards_are_in_these_presets_and_in_no_others(place: Place) -> None:
+    said = place.command("presets", "--json")
+
+    presets = {each["name"]: each for each in map(json.loads, said.out.splitlines())}
+    guarded = {
+        guard: {name: preset[guard] for name, preset in presets.items() if preset[guard] is not None}
+        for guard in ("doom_loop", "max_failures")
+    }
+    assert guarded == {
+        "doom_loop": {"passthrough": 3, "default": 3}, "max_failures": {"autonomous": 5, "default": 5},
+    }  # fmt: skip
+
+
+UNCONFINED = ("--sandbox", "off")  # inside, processes have numbers of their own
+
+
+def out_of_time(new_place: Callable[[], Place], command: str, file: str) -> Place:
+    """Play a command until its time is up; again with more of it where the machine was too slow to write a file."""
+    for seconds in (1, 20):
+        place = new_place()
+        place.play(bash(command, timeout=seconds), "Done.", options=UNCONFINED)
+        if (place.workspace / file).exists():
+            break
+    return place
+
+
+def test_term_is_followed_by_kill_after_two_seconds_and_a_command_that_obeys_can_clean_up(
+    new_place: Callable[[], Place],
+) -> None:
+    stubborn = out_of_time(new_place, "trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", "pid")
+    clean = out_of_time(new_place, "trap 'echo cleaned > mark; exit' TERM; while true; do sleep 0.1; done", "mark")
+
+    assert stubborn.log.result("c1")["is_error"] is True
+    assert stubborn.log.result("c1")["duration"] >= 3000
+    assert not is_running(int((stubborn.workspace / "pid").read_text()))
+    assert (clean.workspace / "mark").read_text() == "cleaned\n"
+
+
+def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(place: Place) -> None:
+    place.play(
+        bash("setsid sleep 60 > /dev/null 2>&1 < /dev/null & echo $! > pid; echo over"), "Done.", options=UNCONFINED
+    )
+
+    assert place.log.result("c1")["is_error"] is False
+    assert place.log.told("c1").startswith("over\n")
+    assert "killed" in place.log.told("c1")
+    assert not is_running(int((place.workspace / "pid").read_text()))
+
+
+def test_coding_is_not_judged_by_the_constitution_and_a_non_zero_exit_is_an_error(place: Place) -> None:
+    (place.workspace / "file").touch(mode=0o600)
+
+    place.play(bash("chmod 777 file; exit 3"), "Done.", options=("--preset", "coding"))
+
+    assert (place.workspace / "file").stat().st_mode & 0o777 == 0o777
+    assert "approval_asked" not in place.log.names
+    assert place.log.result("c1")["is_error"] is True
+
+
 @rows("preset", ["default", "workspace", "coding", "gated", "passthrough"])
-def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
+def test_bash_takes_a_timeout_in_seconds_in_every_preset(new_place: Callable[[], Place], preset: str) -> None:
+    place = new_place()
     place.play(bash("echo partial; touch printed; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
 
     assert place.log.result("c1")["is_error"] is True
@@ -102,8 +186,8 @@ def test_memory_stays_bounded_whatever_a_tool_prints(place: Place) -> None:
 
 
 @rows("kind", ["content", "arguments"])
-def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) -> None:
-    piece = "x" * 500_000
+def test_memory_stays_bounded_whatever_a_model_streams(new_place: Callable[[], Place], kind: str) -> None:
+    place, piece = new_place(), "x" * 500_000
 
     def chunks() -> Iterator[dict[str, Any]]:
         for number in itertools.count():

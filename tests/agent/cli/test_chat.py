@@ -24,6 +24,17 @@ def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) ->
     return begin
 
 
+def test_between_runs_an_empty_line_asks_for_nothing_and_stop_is_a_word(chat: OnTerminal, log: Path) -> None:
+    terminal = chat("First.", "Second.")
+    terminal.rest()
+    terminal.talk("do the first\n", 1)
+    terminal.talk("\nHow do I stop it?\n", "agent    Second.", 2)
+
+    assert terminal.end("/quit\n") == 0
+    assert "agent    First." in terminal.screen
+    assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
+
+
 def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(chat: OnTerminal, log: Path) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()

@@ -177,6 +177,26 @@ def test_a_forged_record_is_reported_in_a_sentence_or_as_json(
     assert told["difference"]["number"] == told["equal"] + 1
 
 
+@rows("change", [('"name":"tool_finished"', '"name":"nosuch"'), ('"is_error":false', '"is_error":0')])
+def test_an_impossible_record_is_a_difference_too(change: tuple[str, str], command: Command, log: Path) -> None:
+    kept = log.read_text()
+    begin = kept.index('"name":"tool_finished"')
+    log.write_text(kept[:begin] + kept[begin:].replace(*change, 1))
+
+    said = command("replay", log)
+
+    log.write_text(kept)
+    assert (said.code, said.out.partition(": ")[0]) == (6, "different")
+
+
+def test_a_protocol_that_was_not_there_is_no_part_of_a_replay(command: Command, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
+
+    said = command("replay", log, "--protocol", f"{tmp_path / 'rules.py'}:nothing_today")
+
+    assert (said.code, "was made without the b-thread 'nothing_today'" in said.err) == (2, True)
+
+
 WITH_ARGUMENTS = """
 from agent.events import ProposedAction, InferenceRequested
 from bp import BThreadBody, bthread, sync

@@ -3,14 +3,17 @@
 import json
 import os
 import shlex
+import signal
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.cli.runs import runs_folder
-from tests.agent.cli.sessions import Command, RunOf, answers_in, bash, records
+from tests.agent.cli.sessions import Command, RunOf, SlowTool, Start, answers_in, bash, records
+from tests.outside.driving import processes_in
 from tests.tables import rows
 
 RISKY = "git reset --hard; echo ran >> ran.txt"
@@ -40,6 +43,56 @@ def cut(command: Command, run_of: RunOf, workspace: Path, log: Path) -> Callable
 
 
 # Killed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sandbox", ["on", "off"])
+def test_commands_end_with_a_program_that_is_killed(
+    run_of: RunOf, start: Start, workspace: Path, log: Path, slow_tool: SlowTool, sandbox: str
+) -> None:
+    """Also those that left their session, in a sandbox and without one."""
+    left = 'setsid sh -c "echo > other; exec sleep 4321.5" & '
+    running = start(*run_of(bash(left + slow_tool.command), "Done."), "--log", log, "--sandbox", sandbox)
+    slow_tool.wait_for_start()
+    assert len(processes_in(workspace)) >= 2
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+
+    while processes_in(workspace):  # the time limit of a test ends it
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_a_run_killed_in_the_middle_of_a_super_step_goes_on(
+    run_of: RunOf, start: Start, process: Command, workspace: Path, log: Path
+) -> None:
+    """A b-thread of the run kills its own process."""
+    rules = workspace.parent / "rules.py"
+    rules.write_text(KILLER)
+    protocol = ("--protocol", f"{rules}:killer")
+    killed = start(*run_of(bash("echo one >> notes.txt"), "Done."), "--log", log, *protocol)
+    assert killed.wait() == -signal.SIGKILL
+    (workspace / "spared").write_text("")
+
+    said = process("resume", log, *protocol)
+
+    assert (said.code, said.out) == (0, "Done.\n"), said.err
+    assert (workspace / "notes.txt").read_text() == "one\n"
+
+
+KILLER = """\
+import os, signal
+from pathlib import Path
+from agent.events import CallAnswered
+from bp import bthread, sync
+
+
+@bthread
+def killer():
+    yield sync(wait_for=CallAnswered)
+    if not (Path(__file__).parent / "workspace" / "spared").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 @pytest.mark.slow

@@ -17,7 +17,9 @@ CONTINUING = ["--option=steering=false", *(f"--option={name}=none" for name in L
 
 RULES = """
 from agent.events import GateApproved, ToolStarted
+from agent.vocabulary.calls import ToolCall
 from bp import bthread, sync, where
+from constitution import Action
 
 @bthread
 def hold_the_second_tool():
@@ -52,6 +54,16 @@ def counts_for_ever():
 def one_tool():
     yield sync(wait_for=where(ToolStarted, lambda started: started.call.id == "c2"))
     raise AssertionError("a second tool")
+
+def pushes(approved):
+    return approved.facts.command == "git push"
+
+@bthread
+def no_push():
+    yield sync(refuse=where(GateApproved, pushes), because="not on a Friday")
+
+PUSH = GateApproved(ToolCall("c1", "bash", {}), Action("bash", "write", "/", command="git push"))
+EXAMPLES = {"no_push": (PUSH,)}
 """
 
 
@@ -78,6 +90,10 @@ def test_a_protocol_alone_is_verified_with_the_core(command: Command) -> None:
     said = command("verify", "--alone", "--protocol", "taint_flow")
 
     assert (said.code, said.out.split()[0]) == (0, "holds"), said
+
+
+def test_the_examples_of_a_protocol_may_name_real_commands(verify: Callable[..., Said]) -> None:
+    assert verify("no_push").code == 0
 
 
 def test_an_unreached_protocol_has_its_own_exit_code(verify: Callable[..., Said]) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
+from agent.effects.approval import approval_effect, changes_between
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
 from agent.presets.configuration import load_policy
@@ -16,7 +18,8 @@ from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import BackoffStarted
+from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
+from bp.runner import Broken
 from constitution import Action, Disk, Level, Verdict, judge
 from tests.tables import rows
 
@@ -37,6 +40,38 @@ async def test_backoff_doubles_up_to_eight_seconds_and_retry_after_is_obeyed_up_
 
     assert shortest <= min(waits) <= max(waits) <= longest
     assert len(set(waits)) > 1 or asked is not None
+
+
+@rows("how", ["failed", "cancelled", "abandoned"])
+async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
+    asked = ApprovalAsked(ToolCall("a", "bash", {}), "May I?")
+    error = ValueError("no terminal") if how == "failed" else None
+
+    answered = approval_effect(None).broken(asked, Broken(how, error))
+
+    assert isinstance(answered, ApprovalAnswered)
+    assert not answered.yes
+    assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
+
+
+FACTS = Action("bash", "write", "/ws", cwd="/ws", command="ls", sandbox="bubblewrap")
+
+
+@rows(
+    ("now", "told"),
+    [
+        ({"cwd": "/ws/sub"}, "it would start in /ws/sub, not in /ws"),
+        ({"sandbox": ""}, "its sandbox is off, not bubblewrap"),
+        ({"resolved": {"a": "/b"}}, "a leads to /b, not to nothing"),
+        ({"executables": {"ls": "/tmp/ls"}}, "ls starts /tmp/ls, not nothing"),
+        ({"contents": {"x.sh": "1"}}, "x.sh, which it would run, has other content"),
+        ({"disk": Disk(matches={"*": "a"})}, "* matches other files"),
+        ({"disk": Disk(linked=("a",))}, "a is a file with other names too"),
+        ({"disk": Disk(unsaved=("a",))}, ""),  # the agent's own work
+    ],
+)
+async def test_each_fact_that_changed_since_a_yes_is_told(now: dict[str, Any], told: str) -> None:
+    assert list(changes_between(FACTS, evolve(FACTS, **now))) == ([told] if told else [])
 
 
 def described(root: Path, command: str, *, since: float | None = None) -> Action:

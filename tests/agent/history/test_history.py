@@ -28,6 +28,7 @@ from agent.protocols.monitoring import (
 from agent.threads.endings import at_most
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import (
+    CallAnswered,
     GateApproved,
     GateRejected,
     PromptGiven,
@@ -35,7 +36,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import Ending
+from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThread, BThreadBody, bthread, sync, where
 from constitution import POLICIES, Level, Policy, Verdict
 from tests.tables import rows
@@ -270,6 +271,22 @@ def test_why_explains_a_call_left_because_the_run_ended(why: Callable[..., Any])
     assert cause.objections[0].because == Ending("limit", "enough")
 
 
+def test_why_says_that_no_user_was_present_what_is_wrong_with_a_call_and_that_another_one_ran(
+    why: Callable[..., Any],
+) -> None:
+    commands = [call("bash", command=command).with_id(command) for command in ("git reset --hard", "ls")]
+    steps = (*commands, call("nosuch").with_id("odd"))
+    (declined,), (ran,), (odd,) = (why(id, *steps) for id in ("git reset --hard", "ls", "odd"))
+
+    [objection] = declined.objections
+    assert isinstance(objection.because, Declined)
+    assert not objection.because.present
+    assert ran.objections == ()
+    assert ran.event(ToolFinished) is not None
+    assert isinstance(odd.objections[0].because, Flaw)
+    assert odd.event(CallAnswered) is not None
+
+
 def test_an_id_that_comes_again_has_a_cause_each_time(why: Callable[..., Any]) -> None:
     first, second = call("bash", command="ls").with_id("same"), call("bash", command="rm -rf /").with_id("same")
 
@@ -380,6 +397,17 @@ def test_another_policy_decides_with_the_answers_that_are_played(
 
     assert {call: decided(result)[call] for call in decisions} == decisions
     assert (result.divergence is None) == (steps == RESET)
+
+
+def test_what_if_adds_a_protocol_that_the_run_lacked(played: Callable[..., RecordedRun]) -> None:
+    run = played(approve=lambda asked: True)
+
+    result = what_if(run, changed_bthreads(run, threads=[no_second_look()]))
+
+    [changed] = result.changed
+    assert (changed.call.id, decided(result)["beside"]) == ("beside", ("approved", "rejected"))
+    assert changed.now is not None
+    assert changed.now.by == ("no_second_look",)
 
 
 def test_what_if_can_leave_out_a_protocol_of_the_run(played: Callable[..., RecordedRun]) -> None:

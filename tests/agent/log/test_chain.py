@@ -84,15 +84,18 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
 
 @pytest.mark.slow
 @rows(
-    "change",
+    ("change", "number"),
     [
-        lambda lines: lines[4].update(origin="outside"),
-        lambda lines: lines.pop(4),
-        lambda lines: lines.insert(4, dict(lines[3])),
-        lambda lines: lines[0].update(model="another"),
+        (lambda lines: lines[4].update(origin="outside"), 6),
+        (lambda lines: lines.pop(4), 5),
+        (lambda lines: lines.insert(4, dict(lines[3])), 5),
+        (lambda lines: lines[0].update(model="another"), 2),
+        (lambda lines: (lines.pop(10), lines.pop(4)), 5),
     ],
 )
-def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines], Any], tmp_path: Path) -> None:
+def test_the_first_record_that_does_not_follow_is_named(
+    change: Callable[[Lines], Any], number: int, tmp_path: Path
+) -> None:
     log = tmp_path / "log.jsonl"
     log.unlink(missing_ok=True)
     lines = lines_of(finished(log))
@@ -100,7 +103,7 @@ def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines]
 
     write(log, lines)
 
-    assert read_log(log).misfit.startswith(f"{log}: line ")
+    assert read_log(log).misfit.startswith(f"{log}: line {number} ")
     with pytest.raises(LogError, match=r"does not follow the line before it|is not what its program makes of it"):
         resume(log, ScriptedModel(STEPS), [deploy])
 
@@ -131,11 +134,16 @@ def test_a_yes_that_was_not_signed_in_its_place_approves_nothing(tmp_path: Path)
 
 
 def test_a_yes_of_the_user_is_signed_and_counts_after_the_process_died(tmp_path: Path, home: Path) -> None:
+    """Where the key is that it was signed with."""
     log = finished(tmp_path / "log.jsonl")
     content = log.read_bytes().splitlines(keepends=True)
     answered = next(place for place, line in enumerate(content) if b'"approval_answered"' in line)
     log.write_bytes(b"".join(content[: answered + 1]))
+    (home / "key").rename(home / "elsewhere")
 
+    with pytest.raises(LogError, match="this yes is not signed with the key of this user"):
+        resume(log, ScriptedModel(STEPS[1:]), [deploy])
+    (home / "elsewhere").rename(home / "key")
     with resume(log, ScriptedModel(STEPS[1:]), [deploy]) as agent:
         assert agent.run_sync().status == "completed"
     assert (home / "key").stat().st_mode & 0o777 == 0o600
@@ -170,6 +178,18 @@ def test_what_is_missing_or_changed_at_the_end_is_named(
     assert bool(read_log(written).misfit) == bool(misfit)
     assert read_log(written).cut.endswith(cut)
     assert bool(read_log(written).cut) == bool(cut)
+    assert read_log(written).integrity == read_log(written).misfit + read_log(written).cut
+
+
+def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known_and_none_is_made(
+    tmp_path: Path, home: Path
+) -> None:
+    log = waiting(tmp_path / "log.jsonl")
+
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+
+    assert (read_log(log).misfit, read_log(log).cut, own_key()) == ("", "", None)
+    assert not home.exists()
 
 
 def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:

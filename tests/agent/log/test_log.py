@@ -17,7 +17,7 @@ from agent.models.scripted import fail
 from agent.presets import PRESETS
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.encoding import dump, plain, to_record
-from agent.vocabulary.events import CallAnswered, HistoryGiven
+from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished
 from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
 from bp import BProgram, BThread, BThreadBody, FrozenMapping, Step, bthread, sync
 from tests.agent.conftest import MakeAgent, grumble, note
@@ -151,6 +151,14 @@ def test_a_file_without_a_header_is_no_log(agent: Agent, header: bytes) -> None:
         read_log(damaged(agent, change))
 
 
+def test_a_newer_format_is_refused(agent: Agent) -> None:
+    def change(lines: list[bytes]) -> None:
+        lines[0] = lines[0].replace(b'"format":1', b'"format":2')
+
+    with pytest.raises(LogError, match="format 2, this program reads up to 1; use a newer bpagent"):
+        read_log(damaged(agent, change))
+
+
 @rows("content", [None, b""])
 def test_a_missing_or_empty_file_is_no_log(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.jsonl"
@@ -179,6 +187,14 @@ def test_each_edited_record_is_found_or_refused(agent: Agent) -> None:
                 lines[number] = json.dumps(edited).encode() + b"\n"
 
             assert found(damaged(agent, write)) or (edited["data"] != record["data"] and record["origin"] == "outside")
+
+
+@pytest.mark.slow
+def test_each_missing_record_is_found(agent: Agent) -> None:
+    for missing in range(1, len(recorded(agent).records)):  # the last one may be missing: then the run was cut off
+        result = replay_of(damaged(agent, lambda lines, missing=missing: lines.pop(missing)))  # type: ignore[misc]
+
+        assert result.difference is not None, f"line {missing + 1}"
 
 
 def found(path: Path) -> bool:
@@ -217,6 +233,20 @@ def test_another_b_thread_makes_a_difference(agent: Agent) -> None:
     assert difference.recorded is not None
     assert difference.recorded["name"] == "call_answered"
     assert str(difference).startswith(f"record {difference.number} differs\n  recorded: step ")
+
+
+def test_a_b_thread_that_fails_in_the_replay_makes_a_difference(agent: Agent) -> None:
+    """Found: the replay raised instead."""
+
+    @bthread
+    def stumble() -> BThreadBody:
+        yield sync(wait_for=InferenceFinished)
+        raise ValueError("stumbled")
+
+    difference = replay_of(path_of(agent), stumble()).difference
+
+    assert difference is not None
+    assert (difference.number, difference.replayed) == (3, None)
 
 
 # Values

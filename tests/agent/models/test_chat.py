@@ -1,6 +1,7 @@
 """Every shape in which servers stream an answer assembles to the same answer, or to none."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -255,6 +256,55 @@ def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> N
     answer = assemble([*chunks[order], delta("tool_calls")])
 
     assert answer.message.calls == (RequestedCall("a", "bash", A),)
+
+
+# However long an answer is, assembling it takes linear time.
+
+
+def braces(number: int) -> Sequence[Piece]:
+    return [piece('{"a": "', index=0, id="a", name="bash"), *[piece("}", index=0, id="a", name="bash")] * number]
+
+
+def closed(number: int) -> Sequence[Piece]:
+    return [piece('{"a": "b"}', index=0, id="a", name="bash"), *[piece(" ", index=0, id="a", name="bash")] * number]
+
+
+def interleaved(number: int) -> Sequence[Piece]:
+    return [piece("x", index=place, id=f"c{place}", name="bash") for _ in range(4) for place in range(number)]
+
+
+def late(number: int) -> Sequence[Piece]:
+    begun = [piece("x", index=place, name="bash") for place in range(number)]
+    return [*begun, *(piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
+
+
+@pytest.mark.slow
+@rows("hostile", [braces, closed, interleaved, late])
+def test_the_work_grows_with_the_pieces_and_not_with_their_square(hostile: Any) -> None:
+    assert work(hostile(400)) < 2.2 * work(hostile(200))
+
+
+def work(pieces: Sequence[Piece]) -> int:
+    """The calls that assembling takes, and the characters that are parsed or copied in them."""
+    done = 0
+
+    def see(frame: Any, event: str, argument: Any) -> None:
+        nonlocal done
+        done += event in ("call", "c_call")
+        if event == "call" and frame.f_code is json.loads.__code__:
+            done += len(frame.f_locals["s"])
+        elif event == "c_call" and argument.__name__ == "getvalue":
+            done += argument.__self__.tell()
+
+    chunks = [delta(tool_calls=[piece]) for piece in pieces]
+    assembly, before = Assembly(), sys.getprofile()
+    sys.setprofile(see)
+    try:
+        for chunk in chunks:
+            assembly.feed(chunk)
+    finally:
+        sys.setprofile(before)
+    return done
 
 
 # However a stream is split and interleaved, the same calls come out.

@@ -19,7 +19,7 @@ from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_fro
 from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
-from tests.agent.models.conftest import Server
+from tests.agent.models.conftest import DONE, Server, frame
 from tests.agent.models.shapes import delta, words
 from tests.tables import rows
 
@@ -60,6 +60,36 @@ async def test_one_inference_is_one_post(server: Any, monkeypatch: pytest.Monkey
         "stream": True,
         "stream_options": {"include_usage": True},
     }  # fmt: skip
+
+
+async def test_a_server_that_never_closes_is_left_after_done_or_when_a_listener_raises(server: Any) -> None:
+    server.reply(STREAM, frame(delta("stop", content="hi")), DONE, None)
+
+    assert (await ask(server.url)).message.text == "hi"
+    assert await anyio.to_thread.run_sync(server.gone.wait, 100)
+
+    def refuse(piece: Delta) -> None:
+        raise KeyError("mine")
+
+    server.gone.clear()
+    server.reply(STREAM, frame(delta(content="hi")), None)
+    with pytest.raises(KeyError):
+        await OpenAIModel("m", base_url=server.url).answer(HELLO, refuse)
+    assert await anyio.to_thread.run_sync(server.gone.wait, 100)
+
+
+async def test_the_key_of_a_hook_takes_the_place_of_the_models_own_for_one_inference(server: Server) -> None:
+    keys = iter(["first-key", None])
+    model = OpenAIModel("m", base_url=server.url, api_key="its-own-key")
+    assert "its-own-key" not in repr(model)
+    for _ in range(2):
+        server.stream(*words("chat", "hello"))
+
+    with Agent(model, hooks=Hooks(get_api_key=lambda: next(keys))) as agent:
+        await agent.run("go")
+        await agent.run("go on")
+
+    assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer first-key", "Bearer its-own-key"]
 
 
 @pytest.mark.slow

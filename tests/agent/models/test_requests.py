@@ -82,6 +82,13 @@ def test_names_that_a_provider_refuses_are_replaced_unless_a_tool_has_them(name:
     assert rendered_call(name) == {"id": "a", "type": "function", "function": {"name": sent, "arguments": "{}"}}
 
 
+def test_a_response_input_holds_nothing_that_a_provider_would_refuse() -> None:
+    items = items_of(AssistantMessage("\ud800", (RequestedCall("a", "", "{"), RequestedCall("b", "my.bash", "[1]"))))
+
+    assert items[0]["content"] == "\ufffd"
+    assert [(item["name"], item["arguments"]) for item in items[1:]] == [("unnamed", "{}"), ("my.bash", "{}")]
+
+
 def test_text_that_cannot_be_encoded_is_mended() -> None:
     messages = rendered(
         UserMessage("\ud800x"), ToolMessage("a", "\udc80"), AssistantMessage("\udfff"), system="\ud83d\ude00"

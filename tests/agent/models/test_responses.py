@@ -105,6 +105,10 @@ def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
     assert assemble(saying("he"), ended("incomplete", incomplete_details=details)).stop_reason == reason
 
 
+def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
+    assert assemble(saying("\ud83d"), saying("\ude00"), ended()).message.text == "😀"
+
+
 def test_the_status_counts_more_than_the_name_of_the_event() -> None:
     cut = {"type": "response.completed", "response": {"status": "incomplete"}}
 
@@ -123,6 +127,8 @@ def test_the_status_counts_more_than_the_name_of_the_event() -> None:
         (ended("failed", error={"code": "server_error", "message": "oh"}), True, "oh"),
         (ended("failed", error={"code": "invalid_prompt", "message": "no"}), False, "invalid_prompt: no"),
         (ended("failed", error={"code": "image_too_large", "message": "no"}), False, "image_too_large"),
+        (ended("failed", error={"code": "model_not_found", "message": "no"}), False, "model_not_found"),
+        (ended("failed", error={"code": "model_not_found_yet", "message": "wait"}), True, "wait"),
         (ended("failed"), True, "the response was failed"),
         (ended("cancelled"), True, "the response was cancelled"),
         ([1], True, "not an object"),

@@ -74,6 +74,15 @@ async def test_scripted_errors_are_raised(step: Step) -> None:
         await play(step)
 
 
+async def test_a_delay_honours_cancellation() -> None:
+    model = ScriptedModel([delay(3600, "late")])
+
+    with anyio.move_on_after(0.01) as scope:
+        await model.answer(REQUEST, ignore)
+
+    assert scope.cancelled_caught
+
+
 @rows("step", [7, ["text"]])
 async def test_a_value_that_is_no_step_is_named(step: Any) -> None:
     with pytest.raises(TypeError, match=r"a step of the script is .*; give a text"):

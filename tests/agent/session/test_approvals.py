@@ -10,8 +10,9 @@ import pytest
 from attrs import evolve
 
 import constitution
-from agent import Agent, answer, call
+from agent import Agent, ScriptedModel, answer, call, resume
 from agent.cli.prompt import StandingAnswers
+from agent.effects.approval import UndecidableError
 from agent.presets import DEFAULT
 from agent.presets.configuration import read_user_rules
 from agent.presets.equipment import equip
@@ -23,6 +24,7 @@ from agent.vocabulary.events import ActionChanged, ApprovalAsked, FactsConfirmed
 from agent.vocabulary.messages import ToolMessage
 from bp.runner import LATER
 from tests.agent.conftest import MakeAgent
+from tests.agent.soundness import replayed
 
 pytestmark = pytest.mark.anyio
 
@@ -206,6 +208,47 @@ async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
     agent.decide("risky", False)
     assert (await agent.run()).status == "completed"
     assert results(agent)[1].startswith("safe")
+
+
+@pytest.mark.parametrize("yes", [True, False])
+async def test_another_process_goes_on_with_the_decision(
+    make_agent: MakeAgent, tools: tuple[Tool, ...], workspace: Path, tmp_path: Path, yes: bool
+) -> None:
+    log = tmp_path / "resting.jsonl"
+    agent = make_agent(ASKING, "Done.", approve="later", sound=False, log=log)
+    await agent.run("Go")
+    agent.close()
+    at_rest = log.read_bytes()
+
+    with resume(log, ScriptedModel(["Done."]), tools) as resumed:
+        resumed.decide("risky", yes, "" if yes else "not on a Friday")
+        run = await resumed.run()
+
+        assert run.status == "completed"
+        assert (workspace / "ran.txt").exists() is yes
+        assert yes or "the user said no (not on a Friday)" in results(resumed)[0]
+        assert replayed(resumed).difference is None
+    assert log.read_bytes().startswith(at_rest)
+
+
+async def test_a_decision_about_no_open_question_is_an_error(make_agent: MakeAgent) -> None:
+    first = [call("bash", command="ls").with_id("safe"), call("bash", command="rm -rf /").with_id("denied")]
+    agent = make_agent(first, ASKING, "Done.", approve="later")
+    await agent.run("Go")
+
+    def refused(call: str) -> str:
+        with pytest.raises(UndecidableError) as raised:
+            agent.decide(call, True)
+        return str(raised.value)
+
+    assert refused("nosuch") == "there is no call 'nosuch' in this run; waiting: risky"
+    for answered in ("safe", "denied"):
+        assert refused(answered) == f"the call {answered!r} was answered already; waiting: risky"
+    agent.decide("risky", False)
+    assert refused("risky") == "the call 'risky' has been decided already"
+    await agent.run()
+    assert refused("risky").startswith("there is no call 'risky'")
+    assert not any(isinstance(event, ToolStarted) for event in (await agent.run("And now")).events)
 
 
 @pytest.mark.parametrize("verb", ["stop", "abort"])

@@ -1,15 +1,19 @@
 """Autonomous work (S1): from the invocation tool to `complete`, its limit, its stops, and what the model is shown."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from agent import Agent, call
+from agent import Agent, answer, call
 from agent.models.scripted import ScriptedModel
+from agent.presets import PRESETS
+from agent.session.agent import Run
 from agent.tools.shell import make_shell_tool
 from agent.tools.terminal import make_terminal
-from agent.vocabulary.events import ToolStarted
+from agent.vocabulary.events import ApprovalAsked, StopAsked, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Message, UserMessage
 from tests.agent.conftest import MakeAgent, answers, note
 from tests.tables import rows
@@ -53,6 +57,46 @@ async def test_a_second_objective_is_refused_while_one_is_pursued(make_agent: Ma
     run = await make_agent(PURSUE, PURSUE, complete(), preset="autonomous").run("Tidy up")
 
     assert answers(run.messages)[1].startswith("rejected: one_objective: an objective is being pursued")
+
+
+async def test_at_the_limit_the_last_response_and_the_partial_results_are_returned(
+    make_agent: MakeAgent, workspace: Path
+) -> None:
+    """S1 4.3 and 7.2: both, and the output says that the limit was reached."""
+    written = answer("I write it down.", call("write_file", path="a.txt", content="a"))
+    steps = (PURSUE, written, call("bash", command="echo half; exit 3"), "Never said.")
+    run = await make_agent(*steps, preset=evolve(PRESETS["autonomous"], max_iterations=2)).run("Tidy up")
+
+    assert (run.status, run.reason) == ("limit", "max_iterations")
+    assert run.text == "Stopped: maximum iteration limit reached.\n\nLast response: I write it down."
+    assert run.state.files_modified == (str(workspace / "a.txt"),)
+    assert run.state.last_command is not None
+    assert (run.state.last_command.text, run.state.last_command.exit_code) == ("echo half; exit 3", 3)
+    assert run.state.objective == "No loose ends"
+
+
+@rows(
+    ("say", "said", "ran"),
+    [
+        (lambda run: run.answer("call_2", yes=False, text="no, Stop it"), "no, Stop it", ["finished"]),
+        (lambda run: run.steer("nonstop!"), "nonstop!", []),
+    ],
+)
+async def test_the_letters_stop_in_an_answer_or_in_steering_stop_after_the_step(
+    make_agent: MakeAgent, say: Callable[[Run], None], said: str, ran: list[str]
+) -> None:
+    """S1 6.3, 8.1: the rest of the step is completed, no tool is cut short, and the state is returned."""
+    risky = [call("bash", command="rm -rf old"), call("bash", command="echo finished")]
+    agent = make_agent(PURSUE, risky, "Never said.", preset="autonomous")
+    async with agent.start("Tidy up") as run:
+        async for step in run:
+            if isinstance(step.event, ApprovalAsked):
+                say(run)
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+    assert StopAsked(said) in run.events
+    assert run.state.iteration == 2
+    assert [event.result.strip() for event in run.events if isinstance(event, ToolFinished)][1:] == ran
 
 
 # The terminal that ships

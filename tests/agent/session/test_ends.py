@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise, permutations
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,12 +16,22 @@ from agent.models.scripted import ScriptedModel, fail
 from agent.presets import PRESETS
 from agent.projections.conversation import SUMMED_UP
 from agent.tools.shell import make_shell_tool
-from agent.vocabulary.events import CallAnswered, DeadlineReached, InferenceRequested, RunEnded, StopAsked, ToolStarted
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    CallAnswered,
+    DeadlineReached,
+    InferenceRequested,
+    RunEnded,
+    StopAsked,
+    ToolStarted,
+)
 from agent.vocabulary.messages import AssistantMessage, Image, Message, Usage, UserMessage
-from bp import BThread, BThreadBody, bthread, sync
+from agent.vocabulary.reasons import Ending
+from bp import BThread, BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
+from tests.outside.driving import processes_in
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +67,6 @@ LATER = [call("bash", command="echo 1", timeout=seconds) for seconds in (10, 11,
         ([call("bash", command=f"rm -rf /usr/{n}") for n in range(6)], {"tools": None}, {}, "completed, answered"),
         ([[call("grumble")] * 4, call("note"), [call("grumble")] * 4], {}, {"doom_loop": None}, "completed, answered"),
         ([BUSY] * 3, {}, {}, "completed, answered"),
-        ([], {"threads": [forbid()]}, {}, "failed, inference_refused"),
         (spending(Usage(100_000, 20_000), Usage(100_000, 10_000)), {}, COSTLY, "limit, max_cost"),
         (AGAIN, {"tools": SHELLS}, {}, "doom_loop, doom_loop"),
         (LATER, {"tools": SHELLS}, {}, "doom_loop, doom_loop"),
@@ -73,6 +84,52 @@ async def test_a_run_ends_for_the_reason_that_comes_first(
 
     assert f"{run.status}, {run.reason}" == end
     assert run.status != "completed" or "".join(pieces) == "Done."
+
+
+async def test_limits_count_anew_for_each_prompt(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        call("note"), "One.", call("note"), "Two.", tools=[note], preset=evolve(DEFAULT, max_iterations=2)
+    )
+
+    assert [(await agent.run(prompt)).text for prompt in ("First", "Second")] == ["One.", "Two."]
+
+
+@rows(
+    ("script", "status", "asked", "messages"),
+    [
+        (("", " \t\n", "Hello."), "completed", 3, (UserMessage("Go"), AssistantMessage("Hello."))),
+        (("", " ", "", "Never."), "failed", 3, (UserMessage("Go"),)),
+        ((fail("no such model"), "Never."), "failed", 1, (UserMessage("Go"),)),
+    ],
+)
+async def test_empty_answers_stay_out_of_the_conversation_and_a_permanent_failure_is_not_asked_again(
+    make_agent: MakeAgent, script: Sequence[Any], status: str, asked: int, messages: tuple[Message, ...]
+) -> None:
+    """Providers refuse a text of white space."""
+    run = await make_agent(*script).run("Go")
+
+    assert (run.status, run.messages) == (status, messages)
+    assert run.events.count(InferenceRequested()) == asked
+
+
+async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent: MakeAgent) -> None:
+    run = await make_agent(threads=[forbid()]).run("Go")
+
+    assert (run.status, run.reason, run.text) == ("failed", "inference_refused", "forbid: the budget is spent")
+
+
+@bthread
+def want_end(status: Any, reason: str) -> BThreadBody:
+    yield sync(wait_for=AnswerCommitted)
+    yield sync(refuse=InferenceRequested, because=Ending(status, reason), wait_for=RunEnded)
+
+
+async def test_the_worst_status_wins_in_any_order(make_agent: MakeAgent) -> None:
+    for worse, better in pairwise(("aborted", "stopped", "failed", "doom_loop", "limit")):
+        for threads in permutations([want_end(worse, "worse"), want_end(better, "better")]):
+            run = await make_agent(call("note"), tools=[note], threads=threads).run("Go")
+
+            assert (run.status, run.reason) == (worse, "worse")
 
 
 async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
@@ -305,6 +362,66 @@ async def test_a_stop_before_the_first_step_counts(make_agent: MakeAgent, verb: 
     assert run.status == ENDED[verb]
 
 
+EVERYTHING = (
+    answer("Look.", call("note", text="a"), call("unheard_of"), call("bash", command="rm -rf /"), call("grumble")),
+    BUSY,
+    "",
+    [call("bash", command="sudo true"), call("note", '{"text": "b'), call("note", text="c")],
+    "Done.",
+)
+NEWS = ("inference_finished", "inference_failed", "action_described", "tool_finished", "approval_answered")
+STARTS = ("tool_started", "inference_requested", "proposed_action")
+
+
+async def ended_at(make_agent: MakeAgent, preset: Preset, verb: str, at: int) -> tuple[list[str], str]:
+    """Return the names of the events of a run whose end was asked for right after its step with this number."""
+
+    def ask(step: Step) -> None:
+        if step.number == at:
+            getattr(run, verb)()
+
+    agent = make_agent(*EVERYTHING, tools=[note, grumble], preset=preset, approve=lambda _: True, on_step=ask)
+    with anyio.fail_after(100):
+        async with agent.start("Go") as run:
+            pass
+    await anyio.wait_all_tasks_blocked()
+    return [event.name for event in run.events], run.status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sequential", [True, False], ids=["sequential", "parallel"])
+@pytest.mark.parametrize("verb", ENDED)
+async def test_a_run_can_be_ended_at_every_moment(make_agent: MakeAgent, verb: str, sequential: bool) -> None:
+    """Nothing starts afterwards; that each call is answered, and `run_ended` is last, `make_agent` checks of all."""
+    preset = evolve(DEFAULT, sequential=sequential, max_failures=None)
+    whole, _ = await ended_at(make_agent, preset, verb, 0)
+    last_news = max(number for number, name in enumerate(whole, start=1) if name in NEWS)
+
+    for at in range(1, last_news):
+        names, status = await ended_at(make_agent, preset, verb, at)
+
+        assert status == ENDED[verb], f"after step {at}, {whole[at - 1]}"
+        assert names[:at] == whole[:at] or not sequential
+        assert not {*STARTS} & {*names[names.index(f"{verb}_asked") :]}, f"after step {at}"
+
+    for at in range(last_news, len(whole)):  # what is decided already cannot be stopped any more
+        _, status = await ended_at(make_agent, preset, verb, at)
+        assert status == "completed"
+
+
+async def test_an_abort_leaves_no_process(make_agent: MakeAgent, workspace: Path) -> None:
+    command = "setsid sleep 1000 & sleep 1000 & echo > begun; wait"
+
+    with anyio.fail_after(100):
+        async with make_agent(call("bash", command=command)).start("Go") as run:
+            while not (workspace / "begun").exists():
+                await anyio.sleep(0.01)
+            run.abort()
+
+    assert run.status == "aborted"
+    assert processes_in(workspace) == []
+
+
 async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> None:
     import threading
 
@@ -393,6 +510,20 @@ async def test_steering_before_the_first_inference_and_during_the_last_one_is_he
 
     assert said(run.messages) == ["Go", "Wait.", "One more thing."]
     assert run.text == "Really done."
+
+
+@bthread
+def reviewer() -> BThreadBody:
+    for _ in range(2):
+        yield sync(wait_for=AnswerCommitted, refuse=where(RunEnded, status="completed"), because="Look again.")
+
+
+async def test_why_a_protocol_lets_a_run_go_on_reaches_the_model(make_agent: MakeAgent) -> None:
+    """And a follow-up waits until the protocol is content."""
+    async with make_agent("Done.", "Looked.", "Followed.", threads=[reviewer()]).start("Go") as run:
+        run.follow_up("And that.")
+
+    assert said(run.messages) == ["Go", "Look again.", "And that."]
 
 
 @pytest.mark.parametrize("end", ENDED)

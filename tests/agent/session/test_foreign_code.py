@@ -9,15 +9,18 @@ import pytest
 from attrs import evolve, frozen
 
 from agent import Agent, answer, call, tool
+from agent.log.reading import LogError
 from agent.models.model import Answer, ModelRequest
 from agent.models.scripted import fail
 from agent.presets import PRESETS
+from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from bp import (
     BThreadBody,
     BThreadError,
+    Deadlock,
     Event,
     ProgramEnded,
     Step,
@@ -119,6 +122,25 @@ async def test_only_true_from_an_approver_approves(make_agent: MakeAgent, said: 
     assert not any(isinstance(event, ToolStarted) for event in run.events)
     assert run.status == "completed"
     assert told in answers(run.messages)[0]
+
+
+@pytest.mark.parametrize(("verb", "status"), [("stop", "stopped"), ("abort", "aborted")])
+async def test_an_open_question_is_withdrawn_when_the_run_ends(make_agent: MakeAgent, verb: str, status: str) -> None:
+    asked = anyio.Event()
+
+    async def approve(_: object) -> bool:
+        asked.set()
+        await anyio.sleep_forever()
+        return True
+
+    with anyio.fail_after(100):
+        async with make_agent([QUESTIONABLE, QUESTIONABLE], approve=approve).start("Go") as run:
+            await asked.wait()
+            getattr(run, verb)()
+
+    assert run.status == status
+    assert len(answers(run.messages)) == 2
+    assert not any(isinstance(event, ToolStarted) for event in run.events)
 
 
 # Foreign code that hangs or raises, at each point where the loop calls it: an abort ends the run within a second
@@ -238,6 +260,62 @@ async def test_a_protocol_that_raises_ends_the_run(make_agent: MakeAgent, on: ty
     with pytest.raises(ProgramEnded):
         await agent.run("Again")
     assert recorded(agent).records == records
+
+
+async def test_a_guard_that_holds_for_ever_is_named_as_a_deadlock(make_agent: MakeAgent) -> None:
+    @bthread
+    def hold() -> BThreadBody:
+        yield sync(block=ToolStarted)
+
+    error = await broken_off(make_agent(call("note"), tools=[note], threads=[hold()]), Deadlock)
+
+    assert "'carry_out' requests ToolStarted" in str(error)
+    assert "held by hold" in str(error)
+
+
+async def test_a_projection_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = make_agent(call("note"), tools=[note])
+
+    def fail(_: Totals, event: Event) -> None:
+        raise ValueError("cannot fold")
+
+    monkeypatch.setattr(Totals, "FOLDS", {ToolStarted: fail})
+    error = await broken_off(agent, RunError)
+
+    assert str(error).startswith("a projection failed at step ")
+
+
+@rows("name", ["prompt_given", "tool_started", "flush"])
+async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
+    make_agent: MakeAgent, name: str
+) -> None:
+    started: list[str] = []
+
+    @tool
+    async def act() -> str:
+        """Act."""
+        started.append("act")
+        return ""
+
+    class FullLog:
+        def record(self, step: Step) -> None:
+            if step.event.name == name:
+                raise OSError("disk full")
+
+        def flush(self) -> None:
+            if name == "flush":
+                raise LogError("disk full")
+
+        def close(self) -> None:
+            pass
+
+    agent = make_agent(call("act"), tools=[act], log=None, sound=False)
+    agent.journal._log = FullLog()  # type: ignore[assignment]
+    with pytest.raises(RunError, match="disk full"):
+        await agent.run("Go")
+
+    assert started == []
+    assert agent.program.status == "closed"
 
 
 async def test_calls_that_are_open_when_a_run_breaks_off_are_answered_with_what_is_known(make_agent: MakeAgent) -> None:

@@ -53,6 +53,16 @@ async def test_a_stream_function_takes_the_place_of_the_model(make_agent: MakeAg
     assert run.text == "heard Go"
 
 
+async def test_each_inference_gets_a_key_of_its_own(make_agent: MakeAgent) -> None:
+    keys = iter(["first", None])
+    agent = make_agent(call("note"), "Done.", tools=[note], hooks=Hooks(get_api_key=lambda: next(keys)))
+
+    await agent.run("Go")
+
+    assert [request.api_key for request in requests_of(agent)] == ["first", None]
+    assert "first" not in repr(requests_of(agent)[0])
+
+
 def once(*texts: str) -> Any:
     """A hook that has something to say at its second call."""
     calls = iter([(), texts])
@@ -279,6 +289,19 @@ async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     assert messages[-1] == TERMINAL
     assert len([message for message in messages if isinstance(message, ToolMessage)]) == 2
     assert events[-1] == {"type": "error", "message": "Maximum iteration limit reached"}
+
+
+async def test_the_list_grows_while_the_loop_runs() -> None:
+    messages: list[Message] = [UserMessage("Go")]
+    lengths: list[int] = []
+
+    def measure(_: ModelRequest) -> str:
+        lengths.append(len(messages))
+        return "Done."
+
+    await agent_loop(messages, [note], "", ScriptedModel([call("note"), measure]))
+
+    assert lengths == [3]
 
 
 async def test_a_model_that_fails_is_an_error() -> None:

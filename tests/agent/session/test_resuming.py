@@ -1,6 +1,7 @@
 """Going on with a log: wherever it ends, the run continues as if nothing had happened, and no tool runs twice."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
-from agent.history.playback import replay
+from agent.history.playback import LogDiffers, replay
 from agent.history.rebuilding import RebuildError
+from agent.log.chain import CHAIN, SIGNATURE
 from agent.log.reading import LogError, read_log
+from agent.log.writing import LogInUse
 from agent.models.scripted import fail
 from agent.presets import PRESETS
 from agent.presets.preset import Preset
@@ -221,6 +224,27 @@ def test_other_tools_are_refused(whole: Agent, tools: tuple[Tool, ...]) -> None:
     assert whole.log_path is not None
     with pytest.raises(RebuildError, match=r"made with the tools bash, .*, write_down, and here are bash"):
         resume(whole.log_path, ScriptedModel([]), tools[:-1])
+
+
+def test_a_log_that_is_written_or_was_changed_is_refused_and_stays_as_it_was(
+    whole: Agent, tools: tuple[Tool, ...]
+) -> None:
+    assert whole.log_path is not None
+    with resume(whole.log_path, ScriptedModel([]), tools), pytest.raises(LogInUse, match=f"process {os.getpid()}"):
+        resume(whole.log_path, ScriptedModel([]), tools)
+    changed = whole.log_path.with_name("changed.jsonl")
+    head, name, tail = whole.log_path.read_text().partition('"name":"call_answered"')
+    without = {CHAIN, SIGNATURE}
+    lines = [json.loads(line) for line in f"{head}{name}{tail.replace('wrote a', 'wrote x', 1)}".splitlines()]
+    changed.write_text(
+        "".join(json.dumps({key: line[key] for key in line if key not in without}) + "\n" for line in lines)
+    )
+    before = changed.read_bytes()
+
+    for _ in range(2):  # it can be opened again afterwards
+        with pytest.raises(LogDiffers, match="record"):
+            resume(changed, ScriptedModel([]), tools)
+    assert changed.read_bytes() == before
 
 
 def test_a_run_that_broke_off_cannot_go_on(make_agent: Callable[..., Agent], tools: tuple[Tool, ...]) -> None:

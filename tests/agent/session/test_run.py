@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
+from agent import Agent, Preset, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.scripted import delay, fail
 from agent.session.agent import Run
 from agent.vocabulary.errors import RunError
@@ -25,13 +25,16 @@ from agent.vocabulary.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    RunEnded,
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
-from bp import BThreadBody, Step, bthread, sync, where
+from agent.vocabulary.reasons import Ending
+from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +94,16 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert agent.totals.turns < 20
 
 
+async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
+    said: list[str] = []
+    shown: list[str] = []
+    look = answer("Let me see.", call("bash", command="echo one; echo two"))
+
+    await make_agent(look, "Done.", on_text=said.append, on_output=shown.append).run("Go")
+
+    assert ("".join(said), "".join(shown)) == ("Let me see.Done.", "one\ntwo\n")
+
+
 # Stepping in
 
 
@@ -142,7 +155,25 @@ async def test_an_earlier_conversation_can_be_given_and_each_run_continues_it(ma
     assert [record["step"] for record in records] == list(range(1, len(records) + 1))
 
 
+async def test_a_closed_agent_takes_no_run() -> None:
+    agent = Agent(ScriptedModel(["Hello."]))
+    agent.close()
+
+    with pytest.raises(ProgramEnded):
+        await agent.run("Go")
+
+
 # Putting an agent together
+
+
+async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None:
+    model = ScriptedModel(["Hello."])
+    with Agent(model, workspace_tools(tmp_path)) as agent:
+        await agent.run("Go")
+
+    [request] = model.requests
+    for words in (str(tmp_path), "bash, read_file, write_file, list_directory", "120 seconds", "20 turns"):
+        assert words in request.system_prompt
 
 
 async def test_tools_without_a_workspace_work_where_the_agent_does(tmp_path: Path) -> None:
@@ -171,6 +202,12 @@ async def test_a_tool_can_be_called_like_its_function_and_an_async_one_awaited()
     assert price(item="milk") == "milk: 3"
     assert price("milk") == "milk: 3"
     assert await stock("milk") == "milk: 7"
+
+
+def test_a_model_may_be_given_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+
+    assert Agent("gpt-5").model.name == "gpt-5"
 
 
 async def test_run_sync_in_an_event_loop_says_to_await() -> None:
@@ -281,6 +318,16 @@ def test_a_role_without_a_model_is_not_given_to_the_agents_model(make_agent: Mak
     assert (run.status, run.reason) == ("failed", "drafts_refused")
 
 
+def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: MakeAgent) -> None:
+    @bthread
+    def limit() -> BThreadBody:
+        yield sync(refuse=AnswerCommitted, because=Ending("limit", "drafts", "No more."), wait_for=RunEnded)
+
+    run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
+
+    assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
+
+
 def test_two_tools_of_one_name_and_an_object_that_is_no_tool_are_errors() -> None:
     @tool(name="note")
     def note_again(text: str) -> str:
@@ -307,6 +354,42 @@ async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_a
     assert (run.status, run.reason, run.text) == ("completed", "answered", "Hello.")
     assert run.messages == (UserMessage("Say hello"), AssistantMessage("Hello."))
     assert run.events.count(InferenceRequested()) == 1
+
+
+@rows(
+    ("arguments", "finding"),
+    [
+        ({}, "command"),
+        ({"command": 5}, "command"),
+        ({"command": "ls", "colour": "red"}, "colour"),
+        ('{"command": "ls", "command": "pwd"}', "command"),
+        ('"{\\"command\\": \\"ls\\"}"', "quoting"),
+    ],
+)
+async def test_s6_2_invalid_parameters_are_an_error_for_the_model(
+    make_agent: MakeAgent, arguments: Any, finding: str
+) -> None:
+    run = await make_agent(call("bash", arguments), "Sorry.").run("Go")
+
+    [answered] = [message for message in run.messages if isinstance(message, ToolMessage)]
+    assert answered.is_error
+    assert finding in answered.text
+    assert not any(isinstance(event, ToolStarted) for event in run.events)
+
+
+@pytest.mark.parametrize("policy", ["default", None])
+async def test_s6_12_a_link_that_points_outside_is_rejected(
+    make_agent: MakeAgent, tmp_path: Path, workspace: Path, policy: str | None
+) -> None:
+    """Also where nothing is judged: then the tool itself refuses it."""
+    (tmp_path / "outside.txt").write_text("secret")
+    (workspace / "link.txt").symlink_to(tmp_path / "outside.txt")
+
+    run = await make_agent(call("read_file", path="link.txt"), "No.", preset=Preset("any", policy=policy)).run("Go")
+
+    [answered] = [message for message in run.messages if isinstance(message, ToolMessage)]
+    assert answered.is_error
+    assert "secret" not in answered.text
 
 
 async def test_a_tool_finds_its_own_start_in_the_log(make_agent: MakeAgent, tmp_path: Path) -> None:

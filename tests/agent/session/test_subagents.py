@@ -191,6 +191,16 @@ async def test_a_protocol_of_the_parent_holds_for_its_subagents(tmp_path: Path) 
     assert '"tool_started"' not in log.read_text()
 
 
+async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
+    store = store_of(call("bash", command="rm -rf /"), "It was refused.", tools=workspace_tools(tmp_path))
+
+    result = await make_task(store).run(DELEGATE)
+
+    assert result.text.startswith("It was refused.")
+    last = store.model.requests[1].messages[-1]  # type: ignore[attr-defined]
+    assert last.text.startswith("rejected: by_constitution")
+
+
 async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path) -> None:
     tools = workspace_tools(tmp_path)
     store = store_of(call("bash", command="git push"), "I could not.", tools=tools)

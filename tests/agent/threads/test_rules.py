@@ -21,7 +21,7 @@ from agent.threads.endings import (
     stop_on_request,
     stop_when_said,
 )
-from agent.threads.judging import by_constitution
+from agent.threads.judging import Judge, by_constitution, rights_beyond
 from agent.threads.steering import continue_with_follow_ups, skip_when_steered
 from agent.threads.summaries import summarize_when_full
 from agent.threads.tool_calls import doom_loop
@@ -53,8 +53,9 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import Level, Verdict
+from constitution import POLICIES, Action, Disk, Level, PathUse, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
+from tests.tables import rows
 
 DONE = RunEnded("completed", "answered", "Done.")
 
@@ -183,6 +184,51 @@ def again(id: str, text: str = "a") -> ToolCall:
 
 def took(tokens: int, cost: float | None = None) -> InferenceFinished:
     return InferenceFinished("d0", message(""), usage=Usage(tokens, 0, cost))
+
+
+# by_constitution
+
+
+DECLARED = Action("deploy", "write", "/ws", cwd="/ws", argv=("curl", "https://example.com"))
+
+
+WRITTEN = PathUse("a", "/ws/a", "write")
+
+
+@rows(
+    ("policy", "changes", "level", "is_granted"),
+    [
+        ("workspace", {}, "allow", True),
+        ("default", {}, "ask", False),
+        ("workspace", {"category": "admin"}, "ask", False),
+        ("workspace", {"category": "read"}, "ask", False),
+        ("workspace", {"argv": (), "command": "curl https://example.com"}, "ask", False),
+        ("workspace", {"command": "curl https://example.com"}, "ask", False),
+        ("workspace", {"argv": ("rm", "-rf", "/")}, "deny", False),
+        ("workspace", {"argv": (), "paths": (WRITTEN,), "disk": Disk(unsaved=("/ws/a",))}, "ask", False),
+    ],
+)
+def test_s0_6_1_a_tool_that_is_declared_to_write_needs_no_yes_in_workspace_and_every_other_call_does(
+    policy: str, changes: dict[str, Any], level: str, is_granted: bool
+) -> None:
+    verdict = Judge(POLICIES[policy])(evolve(DECLARED, **changes))
+
+    assert (verdict.level.name, verdict.granted) == (level, is_granted)
+
+
+@rows(
+    ("facts", "rights"),
+    [
+        ({"sandbox": "bubblewrap", "rights": ("write /a",), "needs": ("network",)}, ("write /a", "network")),
+        ({"sandbox": "bubblewrap", "rights": ("network a.example",), "needs": ("network",)}, ("network a.example",)),
+        ({"sandbox": "none", "rights": ("network",)}, ()),
+        ({"rights": ("network",)}, ()),
+    ],
+)
+def test_a_yes_gives_the_rights_that_a_confined_call_asks_for_and_needs(
+    facts: dict[str, Any], rights: tuple[str, ...]
+) -> None:
+    assert rights_beyond(evolve(DECLARED, **facts)) == rights
 
 
 # doom_loop

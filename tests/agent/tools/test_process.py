@@ -1,6 +1,7 @@
 """One command, run to its end, of which nothing is left; and the part of its output that is kept."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -76,6 +77,38 @@ async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path, monkeypatch
 
     assert finished.timed_out
     assert not runs(pid_file)
+
+
+async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    script = f"trap 'echo last words; exit 5' TERM; echo begun; touch {begun}; while :; do sleep 0.01; done"
+
+    finished = await run_out_of_time(script, begun)
+
+    assert (finished.timed_out, finished.exit_code) == (True, 5)
+    assert finished.output.startswith("begun\n")
+    assert finished.output.count("last words\n") == 1
+
+
+async def test_a_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    finished = await run_out_of_time(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", pid_file)
+
+    assert (finished.timed_out, finished.signal) == (True, signal.SIGKILL)
+    assert finished.duration > 2
+    assert not runs(pid_file)
+
+
+async def test_a_flood_is_kept_at_both_ends_in_bounded_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    finished = await run("echo first; head -c 200000000 /dev/zero; echo last", limit=1000)
+
+    assert finished.truncated
+    assert (finished.output[:6], finished.output[-5:]) == ("first\n", "last\n")
+    assert "[output truncated: 199999011 of 200000011 bytes left out here]" in finished.output
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # KB
 
 
 @rows(

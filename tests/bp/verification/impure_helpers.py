@@ -6,16 +6,22 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from queue import Queue
+from contextvars import ContextVar
+from queue import Queue, SimpleQueue
+from threading import Event as ThreadEvent
 from threading import Lock, local
 from types import SimpleNamespace
 from typing import Any
 
 n = 0
 ids = itertools.count()
+letters = itertools.cycle("abc")
 queue: "Queue[int]" = Queue()
+simple_queue: "SimpleQueue[int]" = SimpleQueue()
+flag = ThreadEvent()
 lock = Lock()
 per_thread = local()
+variable: ContextVar[int] = ContextVar("variable", default=0)
 notes: list[int] = []
 space = SimpleNamespace(n=0)
 draw = random.Random(1).random
@@ -35,6 +41,7 @@ def inc() -> int:
 
 
 TABLE: dict[str, Callable[[], int]] = {"inc": inc}
+ROWS = [("inc", inc)]
 partly = functools.partial(inc)
 drawing = {"draw": draw}
 
@@ -50,6 +57,10 @@ class Counter:
     def inc(self) -> int:
         self.n += 1
         return self.n
+
+    def inc_total(self) -> int:
+        Counter.total += 1
+        return Counter.total
 
     @classmethod
     def inc_class(cls) -> int:

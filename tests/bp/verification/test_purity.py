@@ -8,6 +8,7 @@ import decimal
 import enum
 import functools
 import gc
+import importlib
 import inspect
 import io
 import itertools
@@ -246,6 +247,10 @@ total = 0
 stack: list[int] = [0]
 ordered: OrderedDict[int, int] = OrderedDict({1: 1, 2: 2})
 grouped: defaultdict[str, list[int]] = defaultdict(list)
+line = iter(range(1_000_000))
+environ = os.environ
+clock = time.monotonic
+own_stack: Any = type("Stack", (list,), {})()
 reference = weakref.ref(Counter)
 variable: contextvars.ContextVar[int] = contextvars.ContextVar("variable", default=0)
 
@@ -260,8 +265,25 @@ class Told:
     times: list[int] = []  # noqa: RUF012 - that is the fault
 
     def __str__(self) -> str:
-        self.times.append(1)
-        return str(len(self.times))
+        return str(noted(self.times))
+
+    def __len__(self) -> int:
+        return noted(self.times)
+
+    def __bool__(self) -> bool:
+        return noted(self.times) > 0
+
+    def __getitem__(self, at: int) -> int:
+        return noted(self.times)
+
+    @property
+    def count(self) -> int:
+        return noted(self.times)
+
+
+def noted(times: list[int]) -> int:
+    times.append(1)
+    return len(times)
 
 
 def counted(on: Any) -> int:
@@ -422,11 +444,13 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a global of another module, by attribute": lambda: helpers.inc() > 3,
     "a global of another module, imported by name": lambda: inc() > 3,
     "a function in a dictionary": lambda: helpers.TABLE["inc"]() > 3,
+    "a function in a list": lambda: helpers.ROWS[0][1]() > 3,
     "a function by getattr": lambda: operator.attrgetter("inc")(helpers)() > 3,
     "a function by a computed name": lambda: getattr(helpers, "INC".lower())() > 3,
     "a function in a partial": lambda: helpers.partly() > 3,
     "an import inside": lambda: imports_inside() > 3,
     "a method of a global object": lambda: counter.inc() > 3,
+    "a method that changes its class": lambda: Counter().inc_total() > 3,
     "a class method": lambda: Counter.inc_class() > 3,
     "a static method": lambda: Counter.inc_static() > 3,
     "a property": lambda: Counter().count > 3,
@@ -436,11 +460,16 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a descriptor": lambda: WithDescriptor().value > 3,
     "a function attribute": lambda: calls() > 3,
     "itertools.count": lambda: next(ids) > 3,
+    "itertools.cycle": lambda: next(helpers.letters) == "c",
+    "a global iterator": lambda: next(line) > 3,
     "a global generator": lambda: next(helpers.generator) > 3,
     "a queue": lambda: queue.put(1) or queue.qsize() > 3,  # type: ignore[func-returns-value]
+    "a simple queue": lambda: helpers.simple_queue.put(1) or helpers.simple_queue.qsize() > 3,  # type: ignore[func-returns-value]
+    "threading.Event": lambda: helpers.flag.set() or helpers.flag.is_set(),  # type: ignore[func-returns-value]
     "a lock": lambda: helpers.lock.locked(),
     "threading.local": lambda: setattr(helpers.per_thread, "n", 1),
     "a context variable": lambda: variable.set(variable.get() + 1) and variable.get() > 3,
+    "a context variable of another module": lambda: helpers.variable.set(1),
     "how often a cache was asked": lambda: cached() and cached.cache_info().hits > 3,
     "a list in a cache": lambda: kept().append(1) or len(kept()) > 3,  # type: ignore[func-returns-value]
     "a list in a cache, changed once": lambda: helpers.flag_kept() or helpers.flag_kept().append(1),  # type: ignore[func-returns-value]
@@ -463,6 +492,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "an enum member with an attribute": lambda: setattr(Color.RED, "n", 1) or Color.RED,  # type: ignore[func-returns-value]
     "a list": lambda: stack.append(1),
     "a list that is as before after every second call": lambda: stack.append(stack.pop() ^ 1) or stack[-1],  # type: ignore[func-returns-value]
+    "a list of a class of its own": lambda: own_stack.append(1),
     "an ordered dictionary": lambda: ordered.move_to_end(next(iter(ordered))) or next(iter(ordered)) == 2,  # type: ignore[func-returns-value]
     "a default dictionary": lambda: grouped["x"],
     "a list changed by operator": lambda: operator.iadd(stack, [1]),  # type: ignore[no-untyped-call]
@@ -485,6 +515,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a random generator of its own": lambda: random.Random().random() > 2,
     "an object of a C type": lambda: io.StringIO("x"),
     "the clock": lambda: time.time() < 0,
+    "the clock by another name": lambda: clock() < 0,
     "today": lambda: datetime.date.today().year > 3000,
     "now": lambda: datetime.datetime.now().year > 3000,
     "now, through map": lambda: [*map(datetime.datetime.fromtimestamp, (0,))],
@@ -492,14 +523,18 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "chance through partial": lambda: partial(random.getrandbits, 1)() > 3,
     "chance through map": lambda: next(map(random.getrandbits, (1,))) > 3,
     "chance through operator.call": lambda: operator.call(random.getrandbits, 1) > 3,
+    "chance through iter": lambda: next(iter(partial(random.getrandbits, 3), 9)) > 8,
     "chance in a sort": lambda: sorted((1, 2), key=lambda _: random.random()) == [2, 1],
     "chance that a pure module is handed": lambda: re.sub("x", lambda _: uuid.uuid4().hex, "x"),
     "chance that a pure module calls": lambda: json.dumps({"x": object}, default=helpers.by_chance),
     "chance in a dictionary": lambda: helpers.drawing["draw"]() > 2,
+    "chance in a global": lambda: partial(helpers.draw)() > 2,
     "chance imported inside": lambda: imports_module_inside() > 9,
     "the environment": lambda: os.environ.get("HOME") == "nowhere",
+    "the environment by another name": lambda: "HOME" in environ,
     "os.getcwd": lambda: os.getcwd() == "nowhere",
     "a file": lambda: open(os.devnull).close(),
+    "a file that exists": lambda: os.path.exists("nowhere"),
     "the identity of an object": lambda: id(object()) % 2 == 7,
     "a hash": lambda: hash("x") % 2 == 7,
     "the collector": lambda: gc.get_count()[0] < 0,
@@ -508,6 +543,10 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "where a set is popped": lambda: {"a", "b"}.pop() == "c",
     "subclasses": lambda: len(Counter.__subclasses__()) > 3,
     "a class behind an object, told as text": lambda: f"{teller}" == "x",
+    "a class behind an object, by its length": lambda: len(teller) == -1,
+    "a class behind an object, by its truth": lambda: not teller,
+    "a class behind an object, by its items": lambda: teller[0] == -1,
+    "a class behind an object, by a property": lambda: teller.count == -1,
     "an attribute of a function of the engine": lambda: counted(sync),
     "an attribute of a class of a pure module": lambda: counted(json.JSONEncoder),
     "an attribute of an object of a pure module": lambda: counted(reprlib.aRepr),
@@ -516,6 +555,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a list of a pure module": lambda: urllib.parse.uses_netloc.extend("x"),
     "the context that decimals begin with": lambda: decimal.DefaultContext.prec == 3,
     "a partial that is set anew": set_anew,
+    "a module by its name": lambda: vars(importlib.import_module("reprlib")) == {},
     "where an error came by": lambda: frames_of(ValueError()),
 }
 

@@ -166,6 +166,21 @@ def test_what_was_never_reached_is_told() -> None:
     assert wrong == {}
 
 
+def test_what_was_never_reached_is_told_in_words() -> None:
+    clock = verify(*CLOCK, environment=[requests(ALARM)])
+    held = verify(guard(sync(block=ALARM)), environment=[requests(A), requests(ALARM).named("siren")])
+
+    assert str(clock).splitlines() == [
+        "unreached: 1 state, 1 transition",
+        "environment that never took a step: requests",
+        "never reached: fails_after",
+        "never happened: alarm",
+        "never matched: fails_after: wait_for alarm",
+    ]
+    assert (clock.holds, bool(clock)) == (True, False)
+    assert "promised and held back for ever: alarm of 'siren', held by guard" in str(held)
+
+
 def test_a_reduced_search_and_random_runs_have_coverage() -> None:
     program = [requests(A, 2).named("one"), requests(B, 2).named("other"), fails_after(ALARM)]
 

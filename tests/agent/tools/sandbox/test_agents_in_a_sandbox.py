@@ -292,12 +292,14 @@ def test_commands_and_calls_that_touch_them_are_denied_and_not_asked_about(
     assert (own / "rules.yaml").read_text() == "rules: []\n"
 
 
-def test_no_right_makes_them_writable_and_the_log_is_not_read(
+def test_no_right_and_no_file_tool_makes_them_writable_and_the_log_is_not_read(
     make_agent: MakeAgent, workspace: Path, own: Path
 ) -> None:
     rights = [f"write {own}/rules.yaml"], [f"write {own.parent}"], ["write /"]
-    steps = [*(call("bash", command="true", rights=right) for right in rights), call("read_file", path="log.jsonl")]
     tools, log = equip(PRESETS["default"], workspace), workspace / "log.jsonl"
+    (workspace / "link").symlink_to(log)
+    steps = [*(call("bash", command="true", rights=right) for right in rights), call("read_file", path="log.jsonl")]
+    steps += [call("write_file", path=name, content="forged") for name in ("log.jsonl", "link")]
 
     done = make_agent(*steps, "Done.", tools=tools, log=log, approve=lambda _: True).run_sync("Go")
 
