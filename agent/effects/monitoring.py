@@ -12,7 +12,7 @@ from agent.effects.execution import OVER, describe
 from agent.models.model import Model, ModelRequest
 from agent.projections.state import Totals
 from agent.protocols.monitors import Evidence, Monitor, Score, calls_of, checked, shown_to
-from agent.tools.definition import Toolbox
+from agent.tools.definition import Toolbox, ignore
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import meant
 from agent.vocabulary.messages import Message, Usage, UserMessage
@@ -193,7 +193,7 @@ class PromptedAuditor:
     async def audit(self, evidence: Evidence) -> Audit:
         """Return the verdict of the model. Raises ModelError, which counts as no verdict."""
         shown = (UserMessage(shown_to(evidence, self.longest)),)
-        answer = await self.model.answer(ModelRequest(self.prompt, shown, (), "auditor"), lambda _: None)
+        answer = await self.model.answer(ModelRequest(self.prompt, shown, (), "auditor"), ignore)
         text = answer.message.text
         verdict = parse_verdict(text) if answer.stop_reason == "stop" else "missing"
         return Audit(verdict, text.strip()[-500:], answer.usage)
