@@ -51,6 +51,8 @@ from agent.vocabulary.messages import AssistantMessage, Message, StopReason, Usa
 from bp import BThread, Event
 from bp.runner import Broken, Effect
 
+# Hooks.
+
 T = TypeVar("T")
 ContextHook = Callable[[Sequence[Message]], Sequence[Message] | Awaitable[Sequence[Message]]]
 PeopleHook = Callable[[], Sequence[str | UserMessage] | Awaitable[Sequence[str | UserMessage]]]
@@ -154,6 +156,19 @@ def _texts(returned: Any) -> tuple[str, ...]:
     if wrong := [one for one in texts if not isinstance(one, str)]:
         raise TypeError(f"it must return texts or user messages, not {wrong[0]!r}")
     return texts
+
+
+def _message_search_effect(hooks: HookCaller) -> Effect:
+    async def ask(sought: MessagesSought) -> MessagesFound:
+        return MessagesFound(sought.what, await hooks.words(sought.what))
+
+    def nothing(sought: MessagesSought, _: Broken) -> MessagesFound:
+        return MessagesFound(sought.what)
+
+    return Effect(MessagesSought, ask, (MessagesFound,), nothing, until=AbortAsked | StopAsked)
+
+
+# Models.
 
 
 @frozen
@@ -293,15 +308,7 @@ def _inference_failed(requested: InferenceRequested, broken: Broken) -> Inferenc
     return InferenceFailed(requested.draft, f"the model raised {broken}" if broken.error else str(broken))
 
 
-def _seeking_effect(hooks: HookCaller) -> Effect:
-    async def ask(sought: MessagesSought) -> MessagesFound:
-        return MessagesFound(sought.what, await hooks.words(sought.what))
-
-    def nothing(sought: MessagesSought, _: Broken) -> MessagesFound:
-        return MessagesFound(sought.what)
-
-    return Effect(MessagesSought, ask, (MessagesFound,), nothing, until=AbortAsked | StopAsked)
-
+# Timers, and all effects of the loop.
 
 FIRST, LONGEST, LONGEST_ASKED = 0.5, 8.0, 120.0  # seconds
 
@@ -369,7 +376,7 @@ def loop_effects(
         lookup_effect(toolbox),
         execution_effect(toolbox, on_output),
         approval_effect(approver),
-        _seeking_effect(asking.hooks),
+        _message_search_effect(asking.hooks),
         _backoff_effect(wait),
     )
 

@@ -24,7 +24,7 @@ from typing import Any
 import attrs
 from attrs import asdict, evolve, field, frozen, validators
 
-from agent.effects.monitoring import Auditor
+from agent.effects.monitoring import Auditor, scored_by
 from agent.lab.concurrency import at_once
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.safety import share
@@ -33,7 +33,7 @@ from agent.log.reading import Decoder, LogError, RecordedRun, read_log, recorded
 from agent.log.writing import check_free, lock
 from agent.models.model import ModelError
 from agent.projections.conversation import Conversation
-from agent.protocols.monitors import Evidence, Monitor, Score, checked
+from agent.protocols.monitors import Evidence, Monitor, Score
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, structured
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
@@ -361,8 +361,7 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
 async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:
     """Request a score; an exception other than ModelError is a missing score. Raises ModelError."""
     try:
-        given = monitor.score(committed.evidence)
-        return checked(await given if isinstance(given, Awaitable) else given)
+        return await scored_by(monitor, committed.evidence)
     except ModelError:
         raise
     except Exception as error:  # whatever a foreign monitor may raise
