@@ -145,11 +145,7 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
             if auditor is None:
                 known = meant(requested.auditor, auditors)
                 return _given(requested, Audit("missing", f"there is no auditor {requested.auditor!r}; {known}"))
-            audit: object = auditor.audit(evidence_of(requested.subject, agent, honeypots))
-            audit = await audit if isinstance(audit, Awaitable) else audit
-            if not isinstance(audit, Audit) or audit.verdict not in get_args(AuditVerdict):
-                audit = Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
-            return _given(requested, audit)
+            return _given(requested, await audited_by(auditor, evidence_of(requested.subject, agent, honeypots)))
 
         def missing(requested: AuditRequested, broken: Broken) -> AuditGiven:
             return _given(requested, Audit("missing", str(broken)))
@@ -157,6 +153,15 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
         return Effect(AuditRequested, ask, (AuditGiven,), missing, OVER)
 
     return make
+
+
+async def audited_by(auditor: Auditor, evidence: Evidence) -> Audit:
+    """Return the audit of an auditor, without a verdict for an invalid answer. Raises what the auditor raises."""
+    audit: object = auditor.audit(evidence)
+    audit = await audit if isinstance(audit, Awaitable) else audit
+    if isinstance(audit, Audit) and audit.verdict in get_args(AuditVerdict):
+        return audit
+    return Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
 
 
 def _given(requested: AuditRequested, audit: Audit) -> AuditGiven:
