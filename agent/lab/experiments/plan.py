@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import product
 from typing import Any, Literal
 
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, evolve, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
@@ -173,7 +173,7 @@ class Plan:
     workers: int = 0
     pool: Pooling = "processes"
     concurrency: int = 8
-    per_minute: tuple[tuple[str, float], ...] = field(default=())
+    per_minute: tuple[tuple[str, float], ...] = ()
     deployments: tuple[DeploymentPlan, ...] = ()
     isolation: Wanted = "best"
     limits: ResourceLimits = ResourceLimits()
