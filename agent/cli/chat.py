@@ -131,8 +131,9 @@ class Chat:
             return None
 
     def _change(self, word: str, argument: str) -> Undone | None:
-        """Continue with another model, or from before the last task; return the files that changed since. A failure is
-        shown, and changes nothing.
+        """Continue with another model, or from before the last task; return the files that changed since.
+
+        A failure is shown, and changes nothing.
         """
         path, undone = self._agent.log_path, None
         assert path is not None

@@ -120,7 +120,7 @@ def _why(arguments: Namespace, screen: Screen) -> int:
     if run.integrity:
         say(run.integrity)
     if call is None:
-        return _list(run, screen, as_json=arguments.json)
+        return _list_calls(run, screen, as_json=arguments.json)
     for cause in find_causes(run, call, load_protocols(arguments.protocol)):
         if arguments.json:
             print(dump(_cause_as_data(cause)))
@@ -146,7 +146,7 @@ def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
     return find_log(None), log
 
 
-def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
+def _list_calls(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
     decisions = list(recorded_decisions(run))
     refused = _all_of(run, "drafts_refused", "refusals")
     for refusals in refused:
@@ -295,9 +295,8 @@ def _what_if(arguments: Namespace, screen: Screen) -> int:
     for path in paths or [find_log(None)]:
         try:
             run = read_log(path)
-            results.append(
-                what_if(run, changed_bthreads(run, policy=policy, threads=threads, without=arguments.without))
-            )
+            bthreads = changed_bthreads(run, policy=policy, threads=threads, without=arguments.without)
+            results.append(what_if(run, bthreads))
         except LogError as error:
             say(str(error))
             code = USAGE

@@ -31,9 +31,7 @@ from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Usage, typed
 from bp import Step
 
-SPENDING = ("inference_finished", "summary_finished", "tool_finished")
-ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
-"""The records that a summary needs; the others are not parsed."""
+# The folder of runs, and the logs in it.
 
 
 def runs_folder() -> Path:
@@ -77,9 +75,7 @@ def _logs() -> list[Path]:
 
 
 def find_log(name: str | None = None) -> Path:
-    """Return the log of a path or of the beginning of an id; without a name the latest, which is announced. Raises
-    Mistake.
-    """
+    """Return the log of a path or of the beginning of an id; without a name the latest, announced. Raises Mistake."""
     if name is None:
         latest = latest_log()
         if latest is None:
@@ -112,11 +108,18 @@ def find_logs(names: Iterable[str]) -> list[Path]:
     return paths
 
 
+# Summaries, and `bpagent runs`, which lists them.
+
+SPENDING = ("inference_finished", "summary_finished", "tool_finished")
+SUMMARIZED = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
+"""The records that a summary needs; the others are not parsed."""
+
+
 @define
 class Summary:
-    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision,
-    "interrupted", or "empty" without a task.
+    """A run at a glance.
 
+    status: how the last run ended, "running", "waiting" for a decision, "interrupted", or "empty" without a task.
     begun, preset, model, workspace: from the header. reason: why it ended. waiting: calls that are not decided yet.
     """
 
@@ -197,7 +200,7 @@ def summarize(path: Path) -> Summary:
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     """Return name and data of a record that a summary needs; an empty name for others and for a torn line."""
     _, _, rest = line[:200].partition(b'"name":"')
-    if rest.partition(b'"')[0].decode("ascii", "replace") not in ENDINGS or not line.endswith(b"\n"):
+    if rest.partition(b'"')[0].decode("ascii", "replace") not in SUMMARIZED or not line.endswith(b"\n"):
         return "", {}
     record = json.loads(line)
     return record["name"], record["data"]
@@ -282,8 +285,10 @@ def _fork(arguments: Namespace) -> int:
 
 
 def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
-    """Write the header and the first `records` of a log to a new one, and return it. `header`: values to replace in it.
-    Raises LogError, and Mistake for a changed log: the copy is signed again, so the original must be intact.
+    """Write the header and the first `records` of a log to a new one, and return it.
+
+    `header`: values to replace in it. Raises LogError, and Mistake for a changed log: the copy is signed again, so the
+    original must be intact.
     """
     recorded = read_log(path)
     if recorded.misfit or any(place < records for place in recorded.unsigned):
@@ -301,8 +306,9 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
 
 
 def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
-    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since. Raises Mistake
-    without a prompt.
+    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since.
+
+    Raises Mistake without a prompt.
     """
     recorded = read_log(path)
     records = recorded.records
@@ -355,8 +361,10 @@ class Changes:
 
 @frozen
 class Undone:
-    """The files of undone steps. `restorable`: files without other changes, with their first and last content. changed:
-    files with other changes, too. calls: commands, and other calls whose changes are unknown.
+    """The files of undone steps.
+
+    restorable: files without other changes, with their first and last content. changed: files with other changes, too.
+    calls: commands, and other calls whose changes are unknown.
     """
 
     restorable: tuple[Change, ...]

@@ -60,8 +60,9 @@ def lead(
     servers: tuple[McpServer, ...] = (),
     prepare: Callable[[Agent], None] = lambda _: None,
 ) -> Run:
-    """Drive one run of an agent to its end, after `prepare`; without a prompt, the run that rests. Raises the errors of
-    making and preparing the agent.
+    """Drive one run of an agent to its end, after `prepare`; without a prompt, the run that rests.
+
+    Raises the errors of making and preparing the agent.
     """
 
     async def run_to_its_end() -> Run:
@@ -431,8 +432,9 @@ def tell_failure(error: Exception) -> None:
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:
-    """Print the final text, unless it is an error, which was shown already, and the partial results of work. A text
-    that `was_shown` on the terminal is not repeated.
+    """Print the final text, unless it is an error, which was shown already, and the partial results of work.
+
+    A text that `was_shown` on the terminal is not repeated.
     """
     is_interrupted = run.state.objective is not None and run.status != "completed"  # S1 7.2, 7.3
     if was_shown and sys.stdout.isatty() and not is_interrupted:

@@ -80,8 +80,9 @@ async def coalesced(
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work. For
-    calls that may change files git is asked; this takes a while, and does not block the event loop.
+    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work.
+
+    For calls that may change files git is asked; this takes a while, and does not block the event loop.
     """
     since = time()
 

@@ -342,8 +342,9 @@ def _backoff_effect(wait: Callable[[BackoffStarted], float]) -> Effect:
 
 
 def _deadline_effect() -> Effect:
-    """Return the effect of `deadline_set`. Nothing cuts it short: the runner drops it when the run is over. A resumed
-    run has its whole time again.
+    """Return the effect of `deadline_set`. Nothing cuts it short: the runner drops it when the run is over.
+
+    A resumed run has its whole time again.
     """
 
     async def run_down(clock: DeadlineSet) -> DeadlineReached:
