@@ -162,10 +162,8 @@ def _message_search_effect(hooks: HookCaller) -> Effect:
     async def ask(sought: MessagesSought) -> MessagesFound:
         return MessagesFound(sought.what, await hooks.words(sought.what))
 
-    def nothing(sought: MessagesSought, _: Broken) -> MessagesFound:
-        return MessagesFound(sought.what)
-
-    return Effect(MessagesSought, ask, (MessagesFound,), nothing, until=AbortAsked | StopAsked)
+    until = AbortAsked | StopAsked
+    return Effect(MessagesSought, ask, (MessagesFound,), lambda sought, _: MessagesFound(sought.what), until)
 
 
 # Models.
@@ -334,11 +332,8 @@ def _backoff_effect(wait: Callable[[BackoffStarted], float]) -> Effect:
         await anyio.sleep(seconds)
         return BackoffElapsed(started.attempt, round(seconds, 3))
 
-    def cut_short(started: BackoffStarted, _: Broken) -> BackoffElapsed:
-        return BackoffElapsed(started.attempt, 0.0)
-
     until = AbortAsked | StopAsked | DeadlineReached
-    return Effect(BackoffStarted, sleep, (BackoffElapsed,), cut_short, until)
+    return Effect(BackoffStarted, sleep, (BackoffElapsed,), lambda begun, _: BackoffElapsed(begun.attempt, 0.0), until)
 
 
 def _deadline_effect() -> Effect:
@@ -351,10 +346,9 @@ def _deadline_effect() -> Effect:
         await anyio.sleep(clock.seconds)
         return DeadlineReached(clock.seconds)
 
-    def no_time_left(clock: DeadlineSet, _: Broken) -> DeadlineReached:
-        return DeadlineReached(clock.seconds)
-
-    return Effect(DeadlineSet, run_down, (DeadlineReached,), no_time_left, is_clock=True)
+    return Effect(
+        DeadlineSet, run_down, (DeadlineReached,), lambda clock, _: DeadlineReached(clock.seconds), is_clock=True
+    )
 
 
 def loop_effects(
