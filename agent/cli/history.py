@@ -22,6 +22,7 @@ from agent.history.playback import Difference, replay
 from agent.history.rebuilding import changed_bthreads, rebuild, recorded_preset
 from agent.history.what_if import Cause, Decision, Objection, WhatIf, find_causes, recorded_decisions, what_if
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.page import what_if_page
 from agent.page.wording import action_of, command_of, counted, lasted, reason_of
 from agent.presets.configuration import load_policy
 from agent.vocabulary.encoding import dump, plain
@@ -314,8 +315,7 @@ def _what_if(arguments: Namespace, screen: Screen) -> int:
 
 
 def _write_page(arguments: Namespace, results: list[WhatIf]) -> None:
-    from agent.cli.view import write_page
-    from agent.page import what_if_page
+    from agent.cli.view import write_page  # with a web server, for this option alone
 
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]

@@ -40,6 +40,11 @@ def runs_folder() -> Path:
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
 
 
+def name_beside(log: Path) -> str:
+    """Return the name of files about a log that are not in its folder, without their endings."""
+    return sha256(os.path.realpath(log).encode()).hexdigest()[:32]
+
+
 def append_privately(path: Path, content: bytes) -> None:
     """Append to a file that only its owner can read; it and its folder are made if they are missing."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -459,7 +464,7 @@ def _folder() -> Path:
 
 
 def _list_of(log: Path) -> Path:
-    return _folder() / f"{sha256(os.path.realpath(log).encode()).hexdigest()[:32]}.jsonl"
+    return _folder() / f"{name_beside(log)}.jsonl"
 
 
 def _note(log: Path, changes: Iterable[Change]) -> None:
