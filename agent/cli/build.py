@@ -339,7 +339,7 @@ def instructions(workspace: Path) -> str:
 # The agent of a command line, or of a log.
 
 Maker = Callable[..., Agent]
-"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
+"""Makes an agent from additional tools, an approver, and the listeners of a user interface, as options of `Agent`."""
 
 
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:

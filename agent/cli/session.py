@@ -53,8 +53,8 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
 
 
-def lead(
-    desk: "Desk",
+def drive(
+    interface: "UserInterface",
     make: Maker,
     prompt: str | UserMessage | None,
     servers: tuple[McpServer, ...] = (),
@@ -69,10 +69,10 @@ def lead(
         async with AsyncExitStack() as stack:
             signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
             tools = await stack.enter_async_context(serving(servers))
-            prepare(stack.enter_context(desk.agent_by(make, tools)))
-            async with desk.attended(signals):
-                await desk.carry_out(prompt)
-        return desk.runs[-1]
+            prepare(stack.enter_context(interface.agent_by(make, tools)))
+            async with interface.attended(signals):
+                await interface.carry_out(prompt)
+        return interface.runs[-1]
 
     return anyio.run(run_to_its_end)
 
@@ -106,7 +106,7 @@ def _terminal_modes() -> list[Any] | None:
 
 
 @define(eq=False, slots=False)
-class Desk:
+class UserInterface:
     """The user interface of agents: the screen, the typed lines, and the run under way, if there is one.
 
     preset: decides which lines stop, and which calls `always` can allow. present: a user can answer; elsewhere: one can
