@@ -6,6 +6,7 @@ constitution allows no tool, with a list of changes for each log. Changes by com
 
 import json
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -251,7 +252,8 @@ def execute(arguments: Namespace) -> int:
     for each in found:
         if each.status == "waiting":
             screen.line(f"{each.id} waits for {visible(', '.join(each.waiting))}:", "question")
-            screen.line(f"    bpagent resume {each.id} --approve {visible(each.waiting[0])}", "action")
+            decision = shlex.join(("resume", each.id, "--approve", each.waiting[0]))  # a model may give any id
+            screen.line(f"    bpagent {visible(decision)}", "action")
     if any(each.status == "interrupted" for each in found):
         screen.line("interrupted runs go on with: bpagent resume ID", "system")
     return OK
