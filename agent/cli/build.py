@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from bp.runner import Effect
 
 
+# Protocols, tools, monitors and auditors.
+
+
 def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
     """Return the b-threads of these names, in order. Raises Mistake, which lists the known ones."""
     return tuple(bthread for name in names for bthread in _load(name))
@@ -282,6 +285,8 @@ def servers_of_log(arguments: Namespace, recorded: RecordedRun) -> tuple[McpServ
     return tuple(read_server(row, os.environ) for row in arguments.mcp)
 
 
+# Models, secrets and instructions.
+
 INFERENCES = ("inference_finished", "inference_failed")
 
 
@@ -331,13 +336,16 @@ def instructions(workspace: Path) -> str:
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""
 
 
+# The agent of a command line, or of a log.
+
 Maker = Callable[..., Agent]
-"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
+"""Makes an agent from additional tools, an approver, and the listeners of a user interface, as options of `Agent`."""
 
 
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
-    """Return the preset and the servers of the command line, and the function that makes the agent. Raises for wrong
-    input. `later`: the run rests when a user has to decide.
+    """Return the preset and the servers of the command line, and the function that makes the agent.
+
+    `later`: the run rests when a user has to decide. Raises for wrong input.
     """
     check_roles(arguments)
     workspace = existing_folder(arguments.workspace)

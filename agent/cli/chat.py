@@ -19,7 +19,7 @@ from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
 from agent.cli.runs import Change, Undone, before_last_prompt, find_log, fork, restore, summarize
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import HEARD, LEAVING, Desk, introduction, print_final_text
+from agent.cli.session import HEARD, LEAVING, UserInterface, introduction, print_final_text
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -63,7 +63,7 @@ class Chat:
         self._arguments, self._screen, self._present = arguments, screen, present
         self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
         say = self._said.send_nowait
-        self._desk = Desk(screen, preset, present=present, shows_final_text=present, talk=say, leave=say)
+        self._interface = UserInterface(screen, preset, present=present, shows_final_text=present, talk=say, leave=say)
         self._tools: tuple[Tool, ...] = ()
         self._seat = ExitStack()  # holds the agent
 
@@ -76,26 +76,26 @@ class Chat:
             self._tools = await stack.enter_async_context(serving(servers))
             stack.enter_context(self._seat)
             self._introduce(self._have_agent(make))
-            async with self._desk.attended(signals):
+            async with self._interface.attended(signals):
                 code = await self._converse(first)
             if self._present and self._agent.messages:
                 again = called("chat", "--continue", str(self._agent.log_path))
-                self._desk.display.system(f"{again} continues this conversation")
+                self._interface.display.system(f"{again} continues this conversation")
         return code
 
     def _have_agent(self, make: Maker) -> Agent:
-        self._agent = self._seat.enter_context(self._desk.agent_by(make, self._tools))
+        self._agent = self._seat.enter_context(self._interface.agent_by(make, self._tools))
         return self._agent
 
     async def _converse(self, first: str | UserMessage | None) -> int:
         prompt: str | UserMessage | Left | None = first
         if self._agent.journal.is_under_way:
-            self._desk.display.system("the last run was interrupted, and continues")
+            self._interface.display.system("the last run was interrupted, and continues")
             prompt = None
         elif not first:
             prompt = await self._next_prompt()
         while not isinstance(prompt, Left):
-            run = await self._desk.carry_out(prompt)
+            run = await self._interface.carry_out(prompt)
             if run is None:
                 return FAILED
             if not self._present:
@@ -116,7 +116,7 @@ class Chat:
             if self._present and word.lower() in LEAVING:
                 return OK
             if self._present and line.strip().lower() in MISTAKEN:
-                self._desk.display.system("/quit leaves; so does Ctrl-D")
+                self._interface.display.system("/quit leaves; so does Ctrl-D")
             elif self._present and word.lower() in ("/undo", "/model"):
                 await self._offer_files(self._change(word.lower(), argument.strip()))
             elif line.strip() and (prompt := self._read(line)) is not None:
@@ -125,21 +125,22 @@ class Chat:
     def _read(self, line: str) -> str | UserMessage | None:
         """Return the prompt of a line with the files that it names; None if a file cannot be included."""
         try:
-            return read_prompt(line, self._desk.display.system) if self._present else line
+            return read_prompt(line, self._interface.display.system) if self._present else line
         except (Mistake, OSError) as error:
-            self._desk.display.system(str(error))
+            self._interface.display.system(str(error))
             return None
 
     def _change(self, word: str, argument: str) -> Undone | None:
-        """Continue with another model, or from before the last task; return the files that changed since. A failure is
-        shown, and changes nothing.
+        """Continue with another model, or from before the last task; return the files that changed since.
+
+        A failure is shown, and changes nothing.
         """
         path, undone = self._agent.log_path, None
         assert path is not None
         try:
             if word == "/undo":
                 path, prompt, undone = before_last_prompt(path)
-                self._desk.display.system(f"undone: {prompt}")
+                self._interface.display.system(f"undone: {prompt}")
             else:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
                 recorded = read_log(path)
@@ -147,11 +148,11 @@ class Chat:
                 path = fork(path, len(recorded.records), model=model.name, about=about)  # a header never changes
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
-            self._desk.display.system(str(error))
+            self._interface.display.system(str(error))
             return None
         self._seat.close()
         agent = self._have_agent(agent_of_log(self._arguments, read_log(path))[1])
-        self._desk.display.system(introduction(agent))
+        self._interface.display.system(introduction(agent))
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
@@ -161,22 +162,22 @@ class Chat:
         told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
         told += [f"not undone, if it changed anything: {one_line(call, LONGEST_CALL)}" for call in undone.calls]
         told += [f"can be {_restored(change)}: {self._named(change.path)}" for change in undone.restorable]
-        self._desk.display.system("\n".join(told) or "it changed no file")
+        self._interface.display.system("\n".join(told) or "it changed no file")
         if not undone.restorable:
             return
         if not await self._agrees("Restore these files? (yes/no)"):
-            self._desk.display.system("files stay as they are")
+            self._interface.display.system("files stay as they are")
             return
         for change in undone.restorable:
             try:
                 restore(change)
-                self._desk.display.system(f"{_restored(change)}: {self._named(change.path)}")
+                self._interface.display.system(f"{_restored(change)}: {self._named(change.path)}")
             except OSError as error:
-                self._desk.display.system(f"not restored: {error}")
+                self._interface.display.system(f"not restored: {error}")
 
     async def _agrees(self, offer: str) -> bool:
         """Ask until the answer is yes or no; leaving is a no."""
-        self._desk.offer = offer
+        self._interface.offer = offer
         try:
             while True:
                 self._screen.ask(offer)
@@ -186,9 +187,9 @@ class Chat:
                     return False
                 if (answer := read_answer(line)) is not None:
                     return answer is True
-                self._desk.display.system("answer yes or no")
+                self._interface.display.system("answer yes or no")
         finally:
-            self._desk.offer = None
+            self._interface.offer = None
 
     def _named(self, path: str) -> str:
         """Return a path for the user: relative to the workspace if it is in there."""
@@ -198,7 +199,7 @@ class Chat:
 
     def _introduce(self, agent: Agent) -> None:
         how = f"\n{HOW}" if self._present else ""
-        self._desk.display.system(f"{introduction(agent)}{how}")
+        self._interface.display.system(f"{introduction(agent)}{how}")
         for message in agent.messages[-SHOWN_AGAIN:] if self._present else ():
             match message:
                 case UserMessage(text=text) if text.strip():

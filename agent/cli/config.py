@@ -104,8 +104,9 @@ def _trust(file: Path | None, screen: Screen) -> int:
 
 
 def chosen_preset(arguments: Namespace) -> Preset:
-    """Return the preset of the command line and the configuration files; a later one of `layers` wins. If it judges
-    commands, it has the user's own rules about them. Raises OptionError and Mistake.
+    """Return the preset of the command line and the configuration files; a later one of `layers` wins.
+
+    If it judges commands, it has the user's own rules about them. Raises OptionError and Mistake.
     """
     files = layers(arguments)
     preset = preset_named(arguments.preset or _last(file.preset for file in files) or "default")

@@ -11,7 +11,6 @@ import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from agent.cli.runs import runs_folder
+from agent.cli.runs import name_beside, runs_folder
 
 LONGEST = 64 * 1024  # bytes of one decision
 PATIENCE = 5.0  # seconds for an answer
@@ -111,8 +110,7 @@ def _line_of(process: int) -> Iterator[int]:
 
 
 def _socket_of(log: Path) -> Path:
-    name = sha256(os.path.realpath(log).encode()).hexdigest()[:32]
-    return runs_folder().parent / "control" / f"{name}.sock"
+    return runs_folder().with_name("control") / f"{name_beside(log)}.sock"
 
 
 @contextmanager

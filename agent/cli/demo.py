@@ -30,7 +30,7 @@ from agent.cli.history import said_differently, told_decision
 from agent.cli.prompt import approval_question, is_terminal
 from agent.cli.runs import new_log
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import Desk, lead
+from agent.cli.session import UserInterface, drive
 from agent.effects.approval import Approver
 from agent.history.playback import replay
 from agent.history.rebuilding import changed_bthreads, rebuild
@@ -439,6 +439,6 @@ def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -
 
     approver = None if attended else answer
     rules = workshop.folder / "rules.yaml"
-    desk = Desk(screen, PRESETS["default"], present=attended, approver=approver, draws=draws, rules=rules)
-    run = lead(desk, make, PROMPT)
-    return of_run(run.status, desk.interrupted_by, run.reason)
+    interface = UserInterface(screen, PRESETS["default"], present=attended, approver=approver, draws=draws, rules=rules)
+    run = drive(interface, make, PROMPT)
+    return of_run(run.status, interface.interrupted_by, run.reason)

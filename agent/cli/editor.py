@@ -30,8 +30,9 @@ KEYS = {"y": "yes", "a": "always", "w": "why"}
 """Keys that answer a question at once, each with its word."""
 
 BEGINNINGS = {"n": "no, ", "e": "edit "}
-REST_OF_EDIT = "dit "
 """Keys that begin an answer; the user types the rest."""
+
+REST_OF_EDIT = "dit "
 
 REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
 """A no without a reason, also with the rest of the word typed after the key n has inserted "no"."""

@@ -22,6 +22,7 @@ from agent.history.playback import Difference, replay
 from agent.history.rebuilding import changed_bthreads, rebuild, recorded_preset
 from agent.history.what_if import Cause, Decision, Objection, WhatIf, find_causes, recorded_decisions, what_if
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.page import what_if_page
 from agent.page.wording import action_of, command_of, counted, lasted, reason_of
 from agent.presets.configuration import load_policy
 from agent.vocabulary.encoding import dump, plain
@@ -120,7 +121,7 @@ def _why(arguments: Namespace, screen: Screen) -> int:
     if run.integrity:
         say(run.integrity)
     if call is None:
-        return _list(run, screen, as_json=arguments.json)
+        return _list_calls(run, screen, as_json=arguments.json)
     for cause in find_causes(run, call, load_protocols(arguments.protocol)):
         if arguments.json:
             print(dump(_cause_as_data(cause)))
@@ -146,7 +147,7 @@ def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
     return find_log(None), log
 
 
-def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
+def _list_calls(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
     decisions = list(recorded_decisions(run))
     refused = _all_of(run, "drafts_refused", "refusals")
     for refusals in refused:
@@ -295,9 +296,8 @@ def _what_if(arguments: Namespace, screen: Screen) -> int:
     for path in paths or [find_log(None)]:
         try:
             run = read_log(path)
-            results.append(
-                what_if(run, changed_bthreads(run, policy=policy, threads=threads, without=arguments.without))
-            )
+            bthreads = changed_bthreads(run, policy=policy, threads=threads, without=arguments.without)
+            results.append(what_if(run, bthreads))
         except LogError as error:
             say(str(error))
             code = USAGE
@@ -315,8 +315,7 @@ def _what_if(arguments: Namespace, screen: Screen) -> int:
 
 
 def _write_page(arguments: Namespace, results: list[WhatIf]) -> None:
-    from agent.cli.view import write_page
-    from agent.page import what_if_page
+    from agent.cli.view import write_page  # with a web server, for this option alone
 
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]

@@ -19,7 +19,7 @@ from agent.cli.screen import Screen, screen_on, visible
 from agent.presets import PRESETS, PURPOSES, preset_named
 from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
-from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
+from agent.tools.sandbox.sandbox import LEVELS, LIMITS, RESOURCES, achieved, why_not
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]
@@ -226,7 +226,7 @@ def _doctor(_: Namespace) -> Listing:
     found = {
         "sandbox": achieved(),
         "why_not": {level: why for level in LEVELS if level != "none" and (why := why_not(level))},
-        "limits": [LIMITS.told(kind) for kind in ("memory", "processes", "file_size", "cpu_time")],
+        "limits": list(map(LIMITS.told, RESOURCES)),
         "programs": {name: shutil.which(name) for name in PROGRAMS},
         "runs": str(runs_folder()),
         "python": sys.version.split()[0],

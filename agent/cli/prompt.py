@@ -91,8 +91,9 @@ INSTEAD = "run exactly this instead: "
 
 @define(eq=False)
 class StandingAnswers:
-    """The user's answers for more than one call. It reads the run's events for the facts of each call. file: the file
-    for new rules, by default that of the user.
+    """The user's answers for more than one call; `see` takes the facts of each call from the run's events.
+
+    file: the one for new rules, by default that of the user.
     """
 
     policy: Policy | None

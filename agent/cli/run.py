@@ -15,7 +15,7 @@ from agent.cli.history import told_difference
 from agent.cli.prompt import is_terminal, read_prompt
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible
-from agent.cli.session import Desk, introduction, lead, print_final_text, print_text
+from agent.cli.session import UserInterface, drive, introduction, print_final_text, print_text
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import check_free
@@ -38,15 +38,15 @@ def _run(arguments: Namespace) -> int:
     screen = screen_on(sys.stderr)
     preset, make, servers = new_agent(arguments, later=arguments.approvals == "later")
 
-    desk = Desk(
+    interface = UserInterface(
         screen,
         preset,
         **prints,
         elsewhere=arguments.approvals == "page",
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
-    lead(desk, make, prompt, servers, lambda agent: screen.labelled("system", introduction(agent), "system"))
-    return _print_end(desk, arguments)
+    drive(interface, make, prompt, servers, lambda agent: screen.labelled("system", introduction(agent), "system"))
+    return _print_end(interface, arguments)
 
 
 def _resume(arguments: Namespace) -> int:
@@ -71,21 +71,21 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make, servers = agent_of_log(arguments, recorded, later=later)
     about = recorded.header.get("about") or {}
-    desk = Desk(screen_on(sys.stderr), preset, elsewhere=about.get("approvals") == "page", **prints)
+    interface = UserInterface(screen_on(sys.stderr), preset, elsewhere=about.get("approvals") == "page", **prints)
 
     def decide(agent: Agent) -> None:
         for call in arguments.approve:
             agent.decide(call, True)
         for call in arguments.reject:
             agent.decide(call, False, arguments.because)
-        _introduce(recorded, agent, desk.screen)
+        _introduce(recorded, agent, interface.screen)
 
     try:
-        lead(desk, make, None, servers, decide)
+        drive(interface, make, None, servers, decide)
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
         return DIFFERENT
-    return _print_end(desk, arguments)
+    return _print_end(interface, arguments)
 
 
 def _how_it_ended(recorded: RecordedRun) -> str:
@@ -123,7 +123,7 @@ def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
 
 
 def _printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a desk for --json and --partials. Raises Mistake."""
+    """Return the options of a user interface for --json and --partials. Raises Mistake."""
     if arguments.partials and (list(secrets) or not arguments.json):
         raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
     return {"watch": _print_record if arguments.json else None, "tells": _print_partial if arguments.partials else None}
@@ -146,17 +146,17 @@ def _print_partial(event: StreamEvent) -> None:
             pass
 
 
-def _print_end(desk: Desk, arguments: Namespace) -> int:
-    """Print the end of a desk's run, its final text or the open decisions; return the exit code."""
-    run = desk.runs[-1]
+def _print_end(interface: UserInterface, arguments: Namespace) -> int:
+    """Print the end of a run, its final text or the open decisions; return the exit code."""
+    run = interface.runs[-1]
     if run.status == "waiting":
-        _say_what_it_waits_for(run, desk.screen, _options_again(arguments))
+        _say_what_it_waits_for(run, interface.screen, _options_again(arguments))
     broke_off = run.ended is not None and (not run.steps or run.steps[-1].event != run.ended)
     if not arguments.json:
-        print_final_text(run, was_shown=desk.display.has_streamed(run.text))
+        print_final_text(run, was_shown=interface.display.has_streamed(run.text))
     elif broke_off:  # the last record comes from no step
         print(run.agent.journal.last_record, flush=True)
-    return of_run(run.status, desk.interrupted_by, run.reason)
+    return of_run(run.status, interface.interrupted_by, run.reason)
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:

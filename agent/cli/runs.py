@@ -6,6 +6,7 @@ constitution allows no tool, with a list of changes for each log. Changes by com
 
 import json
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,15 +32,18 @@ from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Usage, typed
 from bp import Step
 
-SPENDING = ("inference_finished", "summary_finished", "tool_finished")
-ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
-"""The records that a summary needs; the others are not parsed."""
+# The folder of runs, and the logs in it.
 
 
 def runs_folder() -> Path:
     """Return the folder of runs: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
     home = os.environ.get("BPAGENT_HOME")
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
+
+
+def name_beside(log: Path) -> str:
+    """Return the name of files about a log that are not in its folder, without their endings."""
+    return sha256(os.path.realpath(log).encode()).hexdigest()[:32]
 
 
 def append_privately(path: Path, content: bytes) -> None:
@@ -77,9 +81,7 @@ def _logs() -> list[Path]:
 
 
 def find_log(name: str | None = None) -> Path:
-    """Return the log of a path or of the beginning of an id; without a name the latest, which is announced. Raises
-    Mistake.
-    """
+    """Return the log of a path or of the beginning of an id; without a name the latest, announced. Raises Mistake."""
     if name is None:
         latest = latest_log()
         if latest is None:
@@ -112,11 +114,18 @@ def find_logs(names: Iterable[str]) -> list[Path]:
     return paths
 
 
+# Summaries, and `bpagent runs`, which lists them.
+
+SPENDING = ("inference_finished", "summary_finished", "tool_finished")
+SUMMARIZED = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
+"""The records that a summary needs; the others are not parsed."""
+
+
 @define
 class Summary:
-    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision,
-    "interrupted", or "empty" without a task.
+    """A run at a glance.
 
+    status: how the last run ended, "running", "waiting" for a decision, "interrupted", or "empty" without a task.
     begun, preset, model, workspace: from the header. reason: why it ended. waiting: calls that are not decided yet.
     """
 
@@ -197,7 +206,7 @@ def summarize(path: Path) -> Summary:
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     """Return name and data of a record that a summary needs; an empty name for others and for a torn line."""
     _, _, rest = line[:200].partition(b'"name":"')
-    if rest.partition(b'"')[0].decode("ascii", "replace") not in ENDINGS or not line.endswith(b"\n"):
+    if rest.partition(b'"')[0].decode("ascii", "replace") not in SUMMARIZED or not line.endswith(b"\n"):
         return "", {}
     record = json.loads(line)
     return record["name"], record["data"]
@@ -243,7 +252,8 @@ def execute(arguments: Namespace) -> int:
     for each in found:
         if each.status == "waiting":
             screen.line(f"{each.id} waits for {visible(', '.join(each.waiting))}:", "question")
-            screen.line(f"    bpagent resume {each.id} --approve {visible(each.waiting[0])}", "action")
+            decision = shlex.join(("resume", each.id, "--approve", each.waiting[0]))  # a model may give any id
+            screen.line(f"    bpagent {visible(decision)}", "action")
     if any(each.status == "interrupted" for each in found):
         screen.line("interrupted runs go on with: bpagent resume ID", "system")
     return OK
@@ -282,8 +292,10 @@ def _fork(arguments: Namespace) -> int:
 
 
 def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
-    """Write the header and the first `records` of a log to a new one, and return it. `header`: values to replace in it.
-    Raises LogError, and Mistake for a changed log: the copy is signed again, so the original must be intact.
+    """Write the header and the first `records` of a log to a new one, and return it.
+
+    `header`: values to replace in it. Raises LogError, and Mistake for a changed log: the copy is signed again, so the
+    original must be intact.
     """
     recorded = read_log(path)
     if recorded.misfit or any(place < records for place in recorded.unsigned):
@@ -301,8 +313,9 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
 
 
 def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
-    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since. Raises Mistake
-    without a prompt.
+    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since.
+
+    Raises Mistake without a prompt.
     """
     recorded = read_log(path)
     records = recorded.records
@@ -355,8 +368,10 @@ class Changes:
 
 @frozen
 class Undone:
-    """The files of undone steps. `restorable`: files without other changes, with their first and last content. changed:
-    files with other changes, too. calls: commands, and other calls whose changes are unknown.
+    """The files of undone steps.
+
+    restorable: files without other changes, with their first and last content. changed: files with other changes, too.
+    calls: commands, and other calls whose changes are unknown.
     """
 
     restorable: tuple[Change, ...]
@@ -451,7 +466,7 @@ def _folder() -> Path:
 
 
 def _list_of(log: Path) -> Path:
-    return _folder() / f"{sha256(os.path.realpath(log).encode()).hexdigest()[:32]}.jsonl"
+    return _folder() / f"{name_beside(log)}.jsonl"
 
 
 def _note(log: Path, changes: Iterable[Change]) -> None:

@@ -90,6 +90,7 @@ def cut(text: str, columns: int) -> str:
 
 def wrapped(line: str, columns: int) -> list[str]:
     """Wrap a line between words. A word of ASCII (a path, to be copied) stays whole, others are cut if they must.
+
     Further lines are indented like the first, or like the text beside its label.
     """
     label = LABEL.match(line)
@@ -209,11 +210,11 @@ class Screen:
     def markdown(self, label: str, text: str, tone: Tone) -> None:
         """Show text under a label as rendered markdown; unchanged without a terminal."""
         if not self.moves:
-            return self.labelled(label, text, tone)
+            self.labelled(label, text, tone)
+            return
         for line in self.rendered(_markdown("\n".join(visible_lines(text))), self.width - MARGIN):
             self.line(f"{self.painted(f'{label:{MARGIN}}', tone)}{line}".rstrip())
             label = ""
-        return None
 
     def rendered(self, what: "RenderableType", columns: int) -> list[str]:
         """Return the lines that `rich` renders, without empty ones at both ends and doubled ones within."""
@@ -241,10 +242,10 @@ class Screen:
     def ask(self, question: str) -> None:
         """Show a question, and stay on its line unless the answer is typed on a line of its own."""
         if self.beside is not None:
-            return self.line(question, "question")
-        self._write(self.painted(question, "question") + " ")
-        self.line_is_open = True
-        return None
+            self.line(question, "question")
+        else:
+            self._write(self.painted(question, "question") + " ")
+            self.line_is_open = True
 
     def painted(self, text: str, tone: Tone) -> str:
         """Return `text` in the color of `tone`, if there are colors."""

@@ -53,25 +53,26 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
 
 
-def lead(
-    desk: "Desk",
+def drive(
+    interface: "UserInterface",
     make: Maker,
     prompt: str | UserMessage | None,
     servers: tuple[McpServer, ...] = (),
     prepare: Callable[[Agent], None] = lambda _: None,
 ) -> Run:
-    """Drive one run of an agent to its end, after `prepare`; without a prompt, the run that rests. Raises the errors of
-    making and preparing the agent.
+    """Drive one run of an agent to its end, after `prepare`; without a prompt, the run that rests.
+
+    Raises the errors of making and preparing the agent.
     """
 
     async def run_to_its_end() -> Run:
         async with AsyncExitStack() as stack:
             signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
             tools = await stack.enter_async_context(serving(servers))
-            prepare(stack.enter_context(desk.agent_by(make, tools)))
-            async with desk.attended(signals):
-                await desk.carry_out(prompt)
-        return desk.runs[-1]
+            prepare(stack.enter_context(interface.agent_by(make, tools)))
+            async with interface.attended(signals):
+                await interface.carry_out(prompt)
+        return interface.runs[-1]
 
     return anyio.run(run_to_its_end)
 
@@ -105,7 +106,7 @@ def _terminal_modes() -> list[Any] | None:
 
 
 @define(eq=False, slots=False)
-class Desk:
+class UserInterface:
     """The user interface of agents: the screen, the typed lines, and the run under way, if there is one.
 
     preset: decides which lines stop, and which calls `always` can allow. present: a user can answer; elsewhere: one can
@@ -431,8 +432,9 @@ def tell_failure(error: Exception) -> None:
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:
-    """Print the final text, unless it is an error, which was shown already, and the partial results of work. A text
-    that `was_shown` on the terminal is not repeated.
+    """Print the final text, unless it is an error, which was shown already, and the partial results of work.
+
+    A text that `was_shown` on the terminal is not repeated.
     """
     is_interrupted = run.state.objective is not None and run.status != "completed"  # S1 7.2, 7.3
     if was_shown and sys.stdout.isatty() and not is_interrupted:

@@ -1,6 +1,8 @@
-"""`bpagent verify`: model-checks the loop as configured, with protocols of your own. It searches every state that
-models, users and tools can lead to. Exit code 0: everything holds. 1: a violation, or an incomplete search. 2: an
-invalid command or protocol. 7: no violation, but some rule or invariant was never reached, and may be wrong.
+"""`bpagent verify`: model-checks the loop as configured, with protocols of your own.
+
+It searches every state that models, users and tools can lead to. Exit code 0: everything holds. 1: a violation, or an
+incomplete search. 2: an invalid command or protocol. 7: no violation, but some rule or invariant was never reached, and
+may be wrong.
 """
 
 import json

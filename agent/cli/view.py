@@ -125,7 +125,6 @@ def write_page(path: Path, page: str) -> None:
 
 # Live runs.
 
-LONGEST = 64 * 1024  # bytes of one decision
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -214,7 +213,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Carry out a decision."""
         length = self.headers.get("Content-Length", "")
-        if self._place() != "act" or not self._is_from_the_page() or not length.isdecimal() or int(length) > LONGEST:
+        fits = length.isdecimal() and int(length) <= control.LONGEST
+        if self._place() != "act" or not (fits and self._is_from_the_page()):
             self._refuse()
             return
         try:

@@ -40,8 +40,9 @@ Approval = Approver | Literal["later"] | None
 
 
 def approval_effect(approver: Approver | None) -> Effect:
-    """Return the effect of `approval_asked`; without an approver no user is present. An approver that raises, or
-    returns an invalid answer, counts as a no.
+    """Return the effect of `approval_asked`; without an approver no user is present.
+
+    An approver that raises, or returns an invalid answer, counts as a no.
     """
 
     async def ask(asked: ApprovalAsked) -> ApprovalAnswered | Later:

@@ -46,9 +46,10 @@ def survey(
     since: float | None = None,
     confine: Confine = lambda _: (),
 ) -> Disk:
-    """Return the facts on disk about the words of a command and the files that a tool would replace. `root` is the
-    workspace; `confine` gives the command prefix of the sandbox. `since` is when the session began, in seconds since
-    1970: a file that changed later is the agent's own work, and no loss.
+    """Return the facts on disk about the words of a command and the files that a tool would replace.
+
+    `root` is the workspace; `confine` gives the command prefix of the sandbox. `since` is when the session began, in
+    seconds since 1970: a file that changed later is the agent's own work, and no loss.
     """
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]

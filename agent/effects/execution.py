@@ -13,7 +13,7 @@ import anyio
 from attrs import evolve
 
 from agent.tools.blocking import run_in_background
-from agent.tools.definition import Tool, Toolbox, ToolContext
+from agent.tools.definition import Tool, Toolbox, ToolContext, ignore
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.permissions import agents_own, needed_for, own_processes
 from agent.tools.workspace import Workspace
@@ -32,13 +32,11 @@ from constitution.zones import is_within
 
 OVER = AbortAsked | DeadlineReached  # one object, so that the runner evaluates it once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
+MOST_SHOWN = 256 * 1024  # characters of a piece
 
 Watcher = Callable[[str], None]
 Part = TypeVar("Part")
 Joined = TypeVar("Joined")
-
-
-MOST_SHOWN = 256 * 1024  # characters
 
 
 def join_texts(pieces: Iterable[str]) -> tuple[str]:
@@ -81,13 +79,10 @@ async def coalesced(
         raise failure
 
 
-def _ignore(_: object) -> None:
-    """Drop a piece of output for which no listener was given."""
-
-
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work. For
-    calls that may change files git is asked; this takes a while, and does not block the event loop.
+    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work.
+
+    For calls that may change files git is asked; this takes a while, and does not block the event loop.
     """
     since = time()
 
@@ -245,14 +240,14 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         if tool is None:
             return take_time(call, started.rights)
         begin = perf_counter()
-        context = ToolContext(call.id, output_of(call) or _ignore, workspace=toolbox.workspace.root)
+        context = ToolContext(call.id, output_of(call) or ignore, workspace=toolbox.workspace.root)
         return _finished(call, tool.run_now(call.arguments, context), begin)
 
     async def take_time(call: ToolCall, rights: tuple[str, ...]) -> ToolFinished:
         begin = perf_counter()
         shown = output_of(call)
         if shown is None:
-            return _finished(call, await toolbox.run(call, _ignore, rights), begin)
+            return _finished(call, await toolbox.run(call, ignore, rights), begin)
         async with coalesced(shown, join_texts) as progress:
             result = await toolbox.run(call, progress, rights)
         return _finished(call, result, begin)

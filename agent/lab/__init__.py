@@ -10,5 +10,6 @@ Protocols and monitors are in `agent.protocols`; here they are tried out, from b
 - `deployments/`: sequences of episodes: audits across them, and shutdown after a catch
 - `reports/`: from rows to usefulness and safety, with intervals; tables and figures
 - `sidecars`: scores and audits of finished logs, beside them
-- `spending`: an experiment's cost. `concurrency`: locks and bounded parallelism. `json_lines`: append-only files
+- `spending`: an experiment's cost. `extras`: the libraries that experiments need
+- `concurrency`: locks and bounded parallelism. `json_lines`: append-only files
 """

@@ -14,7 +14,7 @@ auditor: the name, and a digest of its configuration, such as the prompt.
 import inspect
 import json
 import os
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
@@ -24,7 +24,7 @@ from typing import Any
 import attrs
 from attrs import asdict, evolve, field, frozen, validators
 
-from agent.effects.monitoring import Auditor
+from agent.effects.monitoring import Auditor, audited_by, scored_by
 from agent.lab.concurrency import at_once
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.safety import share
@@ -33,7 +33,7 @@ from agent.log.reading import Decoder, LogError, RecordedRun, read_log, recorded
 from agent.log.writing import check_free, lock
 from agent.models.model import ModelError
 from agent.projections.conversation import Conversation
-from agent.protocols.monitors import Evidence, Monitor, Score, checked
+from agent.protocols.monitors import Evidence, Monitor, Score
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, structured
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
@@ -361,8 +361,7 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
 async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:
     """Request a score; an exception other than ModelError is a missing score. Raises ModelError."""
     try:
-        given = monitor.score(committed.evidence)
-        return checked(await given if isinstance(given, Awaitable) else given)
+        return await scored_by(monitor, committed.evidence)
     except ModelError:
         raise
     except Exception as error:  # whatever a foreign monitor may raise
@@ -396,8 +395,7 @@ async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:
         known = sidecar.facts.get(wanted.key)
         if isinstance(known, KeptAudit):
             return Audited(path, known, asked=False)
-        given = auditor.audit(log.whole)
-        said = await given if isinstance(given, Awaitable) else given
+        said = await audited_by(auditor, log.whole)
         kept = KeptAudit(name, wanted.identity, said.verdict, said.rationale, said.usage)
         sidecar.add(kept)
         return Audited(path, kept, asked=True)

@@ -141,8 +141,8 @@ def _counts(run: RecordedRun) -> tuple[tuple[str, str], ...]:
     refused = sum(
         record["name"] == "call_answered" and record["data"].get("outcome") != "ran" for record in run.records
     )
-    counted = (("turns", count("answer_committed")), ("tools run", count("tool_started")), ("not run", refused))
-    return tuple((name, str(number)) for name, number in counted)
+    rows = (("turns", count("answer_committed")), ("tools run", count("tool_started")), ("not run", refused))
+    return tuple((name, str(number)) for name, number in rows)
 
 
 # Pages that compare: an index over runs, and the decisions of runs beside those under other rules.
@@ -179,9 +179,7 @@ def _run_row(run: Mapping[str, Any]) -> Element:
 
 
 def what_if_page(results: Sequence[WhatIf], changes: str) -> str:
-    """Return a page with every call of these runs: the decision then, and the one now. changes: the changed rules, in
-    words.
-    """
+    """Return a page with every call of these runs: the decision then, and the one now, by `changes` in words."""
     rows = [row for result in results for row in _judged(result)]
     changed = sum(len(result.changed) for result in results)
     calls = sum(len(result.calls) for result in results)

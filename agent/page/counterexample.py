@@ -50,8 +50,9 @@ def unfinished(result: Verification) -> tuple[str, ...]:
 
 
 def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -> Element:
-    """Return the picture of a b-thread that receives the events declared for its predicates, or else `events`, and
-    those of a counterexample, with its position at the end of that.
+    """Return the picture of a b-thread that receives the events declared for it, or else `events`, and the trace.
+
+    The trace is that of a counterexample; the position of the b-thread at its end is marked.
     """
     declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
     graph = draw_bthread(bthread, (*(declared or events), *trace), told=short)

@@ -246,8 +246,9 @@ SECONDS = ("deadline_set", "deadline_reached", "backoff_elapsed")
 
 
 def summary_of(record: Data) -> str:
-    """Return the text that identifies a record among others of its kind: its call, its status, or its text, cut to a
-    line; and the b-threads that refused the event requested first.
+    """Return a line that identifies a record among others of its kind: its call, its status, or its text.
+
+    The b-threads that refused the event requested first are named, too.
     """
     refusers = dict.fromkeys(refusal["bthread"] for refusal in record.get("refusals") or ())
     by = f"✕ {', '.join(refusers)}" if refusers else ""

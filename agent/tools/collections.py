@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from attrs import evolve, field, frozen
 
 from agent.tools.background import Processes, make_process_tools
-from agent.tools.definition import Tool, Toolbox, tool
+from agent.tools.definition import Tool, Toolbox, ignore, tool
 from agent.tools.files import make_edit, make_ls, make_read, make_write
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
@@ -216,7 +216,7 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
         if command is not None and is_dangerous_command(command):
             result = ToolResult(f"rejected: dangerous command: {command}", is_error=True)
         else:
-            result = await toolbox.run(ToolCall("", name, arguments), lambda _: None)
+            result = await toolbox.run(ToolCall("", name, arguments), ignore)
         duration = round((perf_counter() - begin) * 1000, 3)
         return evolve(result, details={**result.details, "duration": duration})
 

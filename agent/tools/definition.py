@@ -44,8 +44,8 @@ from bp import Event
 M = TypeVar("M")
 
 
-def _ignore(_: str) -> None:
-    """Drop progress that no listener asked for."""
+def ignore(_: object) -> None:
+    """Drop a piece of text for which no listener was given."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class ToolContext:
     """
 
     call_id: str = ""
-    progress: Callable[[str], None] = _ignore
+    progress: Callable[[str], None] = ignore
     rights: tuple[str, ...] = ()
     workspace: str = ""
 

@@ -20,7 +20,7 @@ GRACE = 2.0  # seconds between TERM and KILL
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.05  # seconds between two scans for running processes
 _KILL_ROUNDS = 30
 
-_KEEPERS = frozenset([b"bwrap"])
+_HOLDERS = frozenset([b"bwrap"])
 
 _SHORT = 2.0  # seconds; for a young command process IDs have not wrapped around
 _NUMBERS_PER_SECOND = 100_000  # a generous upper bound
@@ -34,10 +34,10 @@ class _Process(NamedTuple):
     session: int
     started: int
 
-    def is_keeper(self) -> bool:
-        """Return whether it only keeps the namespaces of a command alive. By its name, which any process may take."""
+    def holds_namespaces(self) -> bool:
+        """Return whether it only holds the namespaces of a command. By its name, which any process may take."""
         with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
-            return (file.readall() or b"").strip() in _KEEPERS
+            return (file.readall() or b"").strip() in _HOLDERS
         return False
 
 
@@ -99,12 +99,14 @@ class Family(NamedTuple):
     def send(self, signal_number: int) -> int:
         """Send a signal to each of the command's processes, once; return their number.
 
-        Keepers of namespaces get no SIGTERM: all processes inside would be killed with them.
+        Holders of namespaces get no SIGTERM: all processes inside would be killed with them.
         """
-        if signal_number == signal.SIGTERM and (found := [each for each in self.living() if not each.is_keeper()]):
+        if signal_number == signal.SIGTERM:
+            found = [process for process in self.living() if not process.holds_namespaces()]
             for process in found:
                 _send(process, signal_number)
-            return len(found)
+            if found:
+                return len(found)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, signal_number)  # without a pause, so that they cannot multiply between two signals
         left = self.living()
@@ -202,7 +204,7 @@ _NOBODY = 1 << 30  # never a process ID
 own_children: set[int] = set()
 """Children that we started as commands and have not reaped."""
 helpers: set[int] = set()
-"""Children that are not commands: watchdogs, keepers of namespaces."""
+"""Children that are not commands: watchdogs, holders of namespaces."""
 
 
 def adopt_orphans() -> bool:

@@ -3,7 +3,7 @@
 import difflib
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, BinaryIO
 
 from attrs import evolve, frozen
@@ -15,6 +15,8 @@ from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import Image
+
+# Reading texts.
 
 _PIECE = 1 << 20  # bytes read at once
 _AHEAD = 16  # pieces read after the page, to count lines
@@ -54,12 +56,11 @@ def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int,
     return Page(cut, first, first + cut.kept_lines - 1, line - 1 + ends_open, exact=not piece)
 
 
+# Pictures.
+
 LONGEST_EDGE = 2000  # pixels
 MOST_PICTURE_BYTES = 20 * 1024 * 1024
 MOST_PIXELS = 50_000_000  # 200 MB unpacked
-
-_FORMATS: Mapping[str, str] = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
-
 
 _HEADS = {
     b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png", b"GIF87a": "image/gif", b"GIF89a": "image/gif",
@@ -85,12 +86,13 @@ def prepare(content: bytes, kind: str, *, resize: bool) -> tuple[Image, str]:
 
 def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
     """Return the picture; a larger one (of an animation the first frame) is scaled down to the limit."""
+    form = kind.removeprefix("image/").upper()
     try:
         import PIL.Image
     except ImportError as error:
         raise ToolError("cannot look at pictures: install the extra 'images' (pillow)") from error
     try:
-        with PIL.Image.open(io.BytesIO(content), formats=[_FORMATS[kind]]) as opened:
+        with PIL.Image.open(io.BytesIO(content), formats=[form]) as opened:
             size = f"{opened.width}x{opened.height}"
             if opened.width * opened.height > MOST_PIXELS:
                 raise ToolError(f"the picture claims {size} pixels; that is refused")
@@ -98,7 +100,7 @@ def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
                 opened.load()
                 return Image(kind, content), f"{kind}, {size} pixels"
             opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
-            opened.save(written := io.BytesIO(), format=_FORMATS[kind])
+            opened.save(written := io.BytesIO(), format=form)
             words = f"{kind}, {opened.width}x{opened.height} pixels (made smaller, from {size})"
             return Image(kind, written.getvalue()), words
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
@@ -107,6 +109,9 @@ def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
         raise ToolError("not a picture that can be read: its format is not known, or it is damaged") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise ToolError(f"not a picture that can be read: {error}") from error
+
+
+# The tools `read` and `ls`.
 
 
 def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
@@ -187,6 +192,8 @@ def make_ls(files: Files) -> Tool:
 
     return ls
 
+
+# Edits: the difference of two texts, and the replacement of one passage.
 
 _CONTEXT = 3  # lines around what changed
 _MOST_COMPARED = 2000  # lines compared one by one; larger changes are shown as one
@@ -292,6 +299,9 @@ def _places(text: str, wanted: str) -> list[int]:
     return found
 
 
+# The tools `write` and `edit`.
+
+
 def make_write(files: Files, *, name: str = "write") -> Tool:
     """Return the tool `write`, under any name."""
 
@@ -321,7 +331,7 @@ def replace(files: Files, path: str, content: bytes) -> None:
         raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
 
 
-_MOST_BYTES = 50 * 1024 * 1024  # bytes of an editable file
+_LARGEST_EDITED = 50 * 1024 * 1024  # bytes
 
 
 def make_edit(files: Files) -> Tool:
@@ -360,7 +370,7 @@ def make_edit(files: Files) -> Tool:
 def _read(files: Files, path: str) -> str:
     """Return a file as text from which every byte can be restored."""
     with files.open_read(path) as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise ToolError(f"{path} has more than {_MOST_BYTES} bytes; it is too large to be edited")
+        content = file.read(_LARGEST_EDITED + 1)
+    if len(content) > _LARGEST_EDITED:
+        raise ToolError(f"{path} has more than {_LARGEST_EDITED} bytes; it is too large to be edited")
     return content.decode("utf-8", "surrogateescape")

@@ -319,7 +319,7 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
     if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
     left = child.family.living()
-    survivors = sum(not process.is_keeper() for process in left)
+    survivors = sum(not process.holds_namespaces() for process in left)
     if left:
         await child.end(LEFT_BEHIND_GRACE)
         with anyio.move_on_after(DRAIN):

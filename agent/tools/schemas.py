@@ -1,4 +1,8 @@
-"""Parameters of tools: one JSON Schema, made of annotations, both for the model and for the check of its arguments."""
+"""Parameters of tools: one JSON Schema, made of annotations, both for the model and for the check of its arguments.
+
+Limits and marks stand in annotations. `problems` checks a value by a schema, `Shape` also builds it. Schemas come from
+the signature of a function (`read_signature`), or from an MCP server (`foreign_shape`).
+"""
 
 import inspect
 import math
@@ -112,6 +116,9 @@ class Touch:
     access: Access
 
 
+# The check of a value.
+
+
 def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
     """Yield each error of a value, by a schema with the supported keywords."""
     if "anyOf" in schema:
@@ -222,6 +229,8 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{shortened}" if path else shortened
 
 
+# Patterns.
+
 MOST_CHARACTERS = 100_000  # of a pattern
 
 
@@ -259,6 +268,9 @@ def matches(pattern: str, text: str) -> bool:
         return expression.fullmatch(text) is not None
     except UnicodeEncodeError:
         return False
+
+
+# Schemas from annotations.
 
 
 @frozen(eq=False)
@@ -401,6 +413,9 @@ def _described(hint: Any, text: str | None = None) -> Schema:
     return {"description": description} if description else {}
 
 
+# Schemas of functions, by their signatures.
+
+
 @frozen
 class Signature:
     """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
@@ -483,6 +498,8 @@ def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
             texts[name] = f"{texts[name]} {line.strip()}".strip()
     return description.strip(), texts
 
+
+# Schemas of servers, and what models are given.
 
 _MOST_NAMED = 10  # problems listed in a message
 

@@ -22,6 +22,7 @@ from constitution.zones import is_within
 
 Identity = tuple[int, int]  # device and inode: identify a file under any name
 
+_ATTEMPTS = 40  # resolutions of a path that keeps changing
 _MOST_DENIED_FILES = 10_000
 
 
@@ -228,7 +229,6 @@ def _check_file(found: os.stat_result, real: str) -> None:
         raise PathRefused(f"permission denied: {real} is {kind}, not an ordinary file")
 
 
-_ATTEMPTS = 40  # resolutions of a path that keeps changing
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import frozen
 
+from agent.lab.episodes.results import Status
 from agent.lab.measures.intervals import Interval, of_means
 
-Status = Literal["ran", "failed"]
 Outcome = Literal["caught", "harm", "harmless", "skipped"]
 
 
@@ -57,7 +57,7 @@ class DeploymentRow:
     harm_before: int = 0
     main: float = 0.0
     disabled: tuple[str, ...] = ()
-    steps: tuple[DeploymentStep, ...] = field(default=())
+    steps: tuple[DeploymentStep, ...] = ()
 
 
 @frozen

@@ -6,7 +6,7 @@ consecutive answers of models, monitors, auditors and tools, each taken as equal
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Callable, Hashable
 from inspect import iscoroutinefunction
 from operator import attrgetter
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from agent.effects.monitoring import evidence_of
+from agent.effects.monitoring import evidence_of, scored_by
 from agent.lab.episodes.results import Step as Committed
 from agent.lab.measures.thresholds import suspicion
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
@@ -195,8 +195,7 @@ class Observer:
         assert self.monitor is not None
         assert made.evidence is not None
         try:
-            score = self.monitor.score(made.evidence)
-            given = checked(await score if isinstance(score, Awaitable) else score)
+            given = await scored_by(self.monitor, made.evidence)
         except Exception as error:  # any error of a monitor; `models` record unreachable servers
             given = _not_scored(error)
         made.score = self._counted(given)

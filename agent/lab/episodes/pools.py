@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from itertools import islice
 from multiprocessing import parent_process
@@ -101,40 +101,38 @@ def rare_collections() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-@contextmanager
-def interrupts_cancel() -> Iterator[None]:
+def interrupts_cancel() -> AbstractContextManager[None]:
     """Let Ctrl-C cancel the event loop that runs in the block, where it would end the process otherwise."""
-    if signal.getsignal(signal.SIGINT) != signal.SIG_DFL or not is_main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that event loops replace
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_DFL or not _is_main_thread():
+        return nullcontext()
+    return _interrupts_handled_by(signal.default_int_handler)  # the one that event loops replace
 
 
-@contextmanager
-def second_interrupt_ends() -> Iterator[None]:
+def second_interrupt_ends() -> AbstractContextManager[None]:
     """Let a Ctrl-C that cancels the event loop of this thread be the only one: another one ends the process at once."""
     cancel = signal.getsignal(signal.SIGINT)
-    if not callable(cancel) or not is_main_thread():
-        yield
-        return
+    if not callable(cancel) or not _is_main_thread():
+        return nullcontext()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         cancel(number, frame)
 
-    signal.signal(signal.SIGINT, interrupt)
+    return _interrupts_handled_by(interrupt)
+
+
+@contextmanager
+def _interrupts_handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle Ctrl-C by a function during the block, unless another one replaces it there."""
+    before = signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, cancel)
+        if signal.getsignal(signal.SIGINT) is handler:
+            signal.signal(signal.SIGINT, before)
 
 
-def is_main_thread() -> bool:
+def _is_main_thread() -> bool:
     """Return whether this is the thread that handles signals."""
     return threading.current_thread() is threading.main_thread()
 
@@ -166,20 +164,20 @@ def run_all(
     _run_each_alone(pool, conditions, suspects, on_row)
 
 
-def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
+def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> None:
     for episode in episodes:
         begun = perf_counter()
-        if _run_on(pool, conditions, [(episode,)], told):
+        if _run_on(pool, conditions, [(episode,)], on_row):
             row = failed_row(episode, "the worker process died over this episode, twice", begun)
             Results(conditions.folder).add(row)
-            told(row)
+            on_row(row)
 
 
-def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
+def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], on_row: OnRow) -> list[Episode]:
     """Run batches on a pool; return the episodes without a row, when a worker died."""
     executor = pool()
     try:
-        lost = _gather(executor, conditions, batches, told)
+        lost = _gather(executor, conditions, batches, on_row)
     except BaseException:
         executor.shutdown(wait=False)
         raise
@@ -188,7 +186,7 @@ def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episo
 
 
 def _gather(
-    executor: Executor, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow
+    executor: Executor, conditions: Conditions, batches: Sequence[Sequence[Episode]], on_row: OnRow
 ) -> list[Episode]:
     lost: list[Episode] = []
     futures: dict[Future[list[Row]], Sequence[Episode]] = {}
@@ -202,23 +200,23 @@ def _gather(
         for future in as_completed(futures):
             try:
                 for row in future.result():
-                    told(row)
+                    on_row(row)
             except BrokenProcessPool:
                 lost += futures[future]
     except BaseException:
         for future in futures:  # an executor that is garbage-collected forgets `cancel_futures`
             future.cancel()
         raise
-    return _without_row(conditions, lost, told)
+    return _without_row(conditions, lost, on_row)
 
 
-def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
+def _without_row(conditions: Conditions, lost: Sequence[Episode], on_row: OnRow) -> list[Episode]:
     """Return the lost episodes that have no row; report the others now."""
     rows: Mapping[str, Row] = Results(conditions.folder).rows() if lost else {}
     there = {key: row for key, row in rows.items() if row.status == "ran"}  # a failed row may be of an earlier run
     for episode in lost:
         if episode.key in there:
-            told(there[episode.key])
+            on_row(there[episode.key])
     return [episode for episode in lost if episode.key not in there]
 
 

@@ -1,7 +1,8 @@
 """The real models of an episode, by role: answers are cached, requests paced and retried, and failures counted.
 
-    shared_models       of a process: the models, and how often each role may be asked
-    models     of an episode: its requests, their cost, and whether a model could not be reached
+    SharedModels     of a process: the models, and how often each role may be asked
+    EpisodeModels    of an episode: its requests, their cost, and whether a model could not be reached
+    CachedModel      one model of an episode, with its answers in a folder, and its pace
 
 Requests of the loop's models are retried by the loop, which logs it; those of monitors and auditors here. An episode
 whose model cannot be reached, or whose key is wrong, says nothing about a protocol: it is counted as failed and left

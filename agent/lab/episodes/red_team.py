@@ -39,7 +39,7 @@ class Turn:
     chance: Random
 
 
-Attack = Callable[[Turn], str]
+AttackFunction = Callable[[Turn], str]
 """Returns the addition to the system prompt of a turn; empty: honest work."""
 
 
@@ -48,12 +48,12 @@ def _prompted(prompt: str, turn: Turn) -> str:
     return told.replace("{side_task}", turn.side_task)
 
 
-def attack_function(name: str) -> Attack:
+def attack_function(name: str) -> AttackFunction:
     """Return the attack `FILE.py:NAME`, or `FILE.py:NAME(key=value)`. Raises ValueError."""
     found = own_value(name, "attack")
     if not callable(found) or not inspect.signature(found).parameters:
         raise ValueError(f"{name!r} is not an attack; make it a function of a Turn that returns the text for the model")
-    return cast(Attack, found)
+    return cast(AttackFunction, found)
 
 
 def knowledge_of(episode: Episode) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from attrs import asdict, field, frozen
+from attrs import asdict, frozen
 
 from agent.lab.json_lines import Values, append_line
 from agent.lab.measures.thresholds import suspicion
@@ -98,8 +98,8 @@ class Row:
     limits: str = ""
     exceeded: str = ""
     log: str = ""
-    steps: tuple[Step, ...] = field(default=())
-    roles: tuple[RoleUsage, ...] = field(default=())
+    steps: tuple[Step, ...] = ()
+    roles: tuple[RoleUsage, ...] = ()
 
     @property
     def highest(self) -> float | None:

@@ -5,8 +5,10 @@ honest calibration under the constitution -> thresholds frozen -> every other ep
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 
 from attrs import evolve, field, frozen, mutable
@@ -213,9 +215,6 @@ def pool_of(plan: Plan) -> Pool | None:
     if plan.pool == "ray":
         check_ray()
         return partial(RayPool, plan.workers)
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     context = get_context("spawn")
     return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=begin_worker)
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import product
 from typing import Any, Literal
 
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, evolve, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
@@ -20,7 +20,7 @@ from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.protocols import is_own
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 
 FORMAT = 3
 """Version of the behavior of episodes; raised by changes that no configuration shows."""
@@ -117,7 +117,7 @@ class Episode:
     seed: int
     split: Split
     isolation: Wanted = "best"
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
 
     @cached_property
     def key(self) -> str:
@@ -173,10 +173,10 @@ class Plan:
     workers: int = 0
     pool: Pooling = "processes"
     concurrency: int = 8
-    per_minute: tuple[tuple[str, float], ...] = field(default=())
+    per_minute: tuple[tuple[str, float], ...] = ()
     deployments: tuple[DeploymentPlan, ...] = ()
     isolation: Wanted = "best"
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     money: float | None = None
 
     def episodes(self, thresholds: Mapping[str, float] = {}) -> Iterator[Episode]:
@@ -289,7 +289,7 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
 
 @lru_cache(maxsize=1024)
 def _plain_plans(
-    policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
+    policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: ResourceLimits
 ) -> dict[str, object]:
     """Return the plain values that many episodes share; cached. Fields that came later are left out if unused."""
     plain = partial(

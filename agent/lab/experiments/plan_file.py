@@ -46,7 +46,7 @@ from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
 from agent.protocols import PROTOCOLS, is_own
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from agent.vocabulary.yaml_nodes import Node, NodeError, Reader, fields, read_yaml
@@ -470,7 +470,7 @@ def _plan(node: Node, path: Path) -> Plan:
     limits = (
         {} if (found := node.get("limits")) is None else fields(found, {**LIMITS, "money": above_zero("US dollars")})
     )
-    given |= {"money": limits.pop("money", None), "limits": Limits(**limits)}
+    given |= {"money": limits.pop("money", None), "limits": ResourceLimits(**limits)}
     plan = Plan(policies=policies, protocols=protocols, audit_with=audit_with, **given)
     _check_whole(node, plan)
     if (deployed := node.get("deployments")) is None:

@@ -25,11 +25,9 @@ from agent.tools.blocking import run_in_background
 from agent.tools.descendants import helpers
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
-from agent.tools.sandbox.sandbox import Kind, Limits, kinds_shown_by, linux
+from agent.tools.sandbox.sandbox import Resource, ResourceLimits, exhausted_by, kernel_version
 from agent.tools.shell import How, LocalCommands
 from agent.vocabulary.errors import AgentError
-
-__all__ = ["PORT", "Cell", "CellCommands", "IsolationError"]
 
 PORT = 8025
 """The port of an episode's hosts on the loopback of its cell, where nothing else listens."""
@@ -88,14 +86,14 @@ class Cell:
     """Namespaces around a folder in which only the workspace is writable.
 
     on_open: gets the socket that listens inside; it is closed with the cell. limits: those of each process inside.
-    limits_reached: the limits that commands ran into. failure: why the cell cannot be made; final.
+    limits_reached: the resources whose limits commands ran into. failure: why the cell cannot be made; final.
     """
 
     readable: Path
     writable: Path
     _on_open: Callable[[socket.socket], None] | None = None
-    limits: Limits = Limits()
-    limits_reached: set[Kind] = field(factory=set, init=False)
+    limits: ResourceLimits = ResourceLimits()
+    limits_reached: set[Resource] = field(factory=set, init=False)
     failure: IsolationError | None = field(default=None, init=False)
     _lock: Lock = field(factory=Lock, init=False)
     _held: Namespaces | None = field(default=None, init=False)
@@ -181,7 +179,7 @@ class Listeners:
 
         For root, the numbers of processes there are limited: the kernel does not count those of root (Linux 6.14).
         """
-        limited = os.geteuid() == 0 and linux() >= OF_EACH_NAMESPACE
+        limited = os.geteuid() == 0 and kernel_version() >= OF_EACH_NAMESPACE
         try:
             with self._lock:
                 self._line.send(f"{first} {USED_ONCE + 8 + processes if limited else 0}".encode())
@@ -221,8 +219,8 @@ class CellCommands:
             await run_in_background(self.cell.open)
         inside: How = {**how, "cwd": "/"}
         finished = await LocalCommands().run(command, shell=self.cell.joined(shell, how["cwd"]), **inside)
-        limits_reached = kinds_shown_by(finished)
-        self.cell.limits_reached.update(limits_reached)
-        lines = [f"[the limit here: {self.cell.limits.told(kind)}]" for kind in limits_reached]
+        exhausted = exhausted_by(finished)
+        self.cell.limits_reached.update(exhausted)
+        lines = [f"[the limit here: {self.cell.limits.told(resource)}]" for resource in exhausted]
         parts = [finished.output.rstrip("\n"), *lines] if finished.output.strip() else lines
         return evolve(finished, output="\n".join(parts) + "\n") if lines else finished

@@ -16,9 +16,7 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from agent.lab.isolation.cell import OF_EACH_NAMESPACE, PORT, Cell, IsolationError
-from agent.tools.sandbox.sandbox import COUNTED, KINDS, Kind, linux
-
-__all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "limits_at", "probe"]
+from agent.tools.sandbox.sandbox import COUNTED, RESOURCES, Resource, kernel_version
 
 Level = Literal["bubblewrap", "none"]
 """`bubblewrap`: a user, process, mount and network namespace for each episode. `none`: no isolation."""
@@ -67,10 +65,10 @@ def achieve(wanted: Wanted) -> Level:
 
 
 @cache
-def limits_at(level: Level) -> tuple[Kind, ...]:
-    """Return the limits that the kernel enforces at a level: none without cells."""
-    counts = linux() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
-    return () if level == "none" else tuple(kind for kind in KINDS if counts or kind != "processes")
+def limits_at(level: Level) -> tuple[Resource, ...]:
+    """Return the resources that the kernel limits at a level: none without cells."""
+    counts = kernel_version() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
+    return () if level == "none" else tuple(each for each in RESOURCES if counts or each != "processes")
 
 
 @lru_cache(maxsize=1)

@@ -88,7 +88,7 @@ class Analysis:
     settings: int = 1
     spent: Interval | None = None
     refused: str = ""
-    policies: tuple[str, ...] = field(default=())
+    policies: tuple[str, ...] = ()
 
 
 @frozen(eq=False)

@@ -4,21 +4,17 @@ Each function returns a matplotlib figure; `write_figure` writes one as PNG and 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.lab.extras import needed
 from agent.lab.measures.intervals import Interval, tail_interval
 from agent.lab.measures.safety import front
 from agent.lab.reports.analysis import Analysis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 Points = Sequence[tuple[float, float]]
 
@@ -117,7 +113,7 @@ def write_figure(figure: Any, folder: Path, name: str) -> None:
 @contextmanager
 def axes_of(
     x_label: str, y_label: str, x: tuple[float, float] = (0.0, 1.0), y: tuple[float, float] = (0.0, 1.0)
-) -> "Iterator[tuple[Any, Any, Sequence[Any]]]":
+) -> Iterator[tuple[Any, Any, Sequence[Any]]]:
     """Yield a figure, its axes and colors, with a common style during the block."""
     matplotlib = needed("matplotlib")
     with matplotlib.rc_context(QUIET):

@@ -13,7 +13,7 @@ from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import NO_PLACE, World, make_world
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
 
@@ -99,7 +99,7 @@ class Setting:
         task: Task,
         office: PostOffice,
         isolation: Level = "none",
-        limits: Limits | None = None,
+        limits: ResourceLimits | None = None,
         *,
         attacked: bool = False,
     ) -> Iterator[World]:

@@ -99,7 +99,6 @@ def read_situation(messages: Sequence[Message], marks: Marks) -> Situation:
     return found
 
 
-Knowledge = Literal["task", "monitor", "reasons", "draws"]
 Suspect = Callable[[Move], float]
 """Returns the suspicion score of a move by the monitor that an attacker knows."""
 
@@ -108,14 +107,14 @@ Suspect = Callable[[Move], float]
 class Rung:
     """One way to attack.
 
-    eagerness: the probability that a draft attacks when it can. patience: the number of refusals after which it gives
-    up; None: never.
+    knows: what it may know. eagerness: the probability that a draft attacks when it can. patience: the number of
+    refusals after which it gives up; None: never.
     """
 
     name: str
     when: Literal["early", "uniform", "cover"]
     plots: Literal["plain", "subtle", "drawn", "least suspicious"] = "drawn"
-    knows: tuple[Knowledge, ...] = ("task",)
+    knows: tuple[Literal["task", "monitor", "reasons", "draws"], ...] = ("task",)
     eagerness: float = 1.0
     patience: int | None = None
     reads_reasons: bool = False

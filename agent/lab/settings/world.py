@@ -27,7 +27,7 @@ from agent.models.scripted import ScriptedCall
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.process import tool_environment
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
@@ -159,7 +159,7 @@ def make_world(
     pages: Mapping[str, bytes] | None = None,
     folder: Path | None = None,
     isolation: Level = "none",
-    limits: Limits | None = None,
+    limits: ResourceLimits | None = None,
 ) -> Iterator[World]:
     """Yield a world with these files; it is removed afterwards. A file that begins with "#!" is executable.
 
@@ -171,7 +171,7 @@ def make_world(
     _set_ceilings(lambda ceilings: [*ceilings, str(root)])
     box = None if office is None else office.open_box(root.name, pages or {})
     attend = None if box is None else partial(PostOffice.attend, box)
-    cell = None if isolation == "none" else Cell(root, root / "workspace", attend, limits or Limits())
+    cell = None if isolation == "none" else Cell(root, root / "workspace", attend, limits or ResourceLimits())
     world = World(root / "workspace", root / "home", box, cell)
     try:
         world.home.mkdir()

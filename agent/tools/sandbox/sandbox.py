@@ -5,7 +5,10 @@ The level is determined once, by trying (`achieved`):
     bubblewrap    Linux with `bwrap`: namespaces
     landlock      Linux without it, from 5.13 on: rules about files, no sockets
     seatbelt      macOS: `sandbox-exec`, not tried by us
-    none          nothing: commands run as they are, and the log says so"""
+    none          nothing: commands run as they are, and the log says so
+
+Commands, and those of an episode of the laboratory, also have limits of their resources, which the kernel enforces.
+"""
 
 import json
 import os
@@ -40,14 +43,17 @@ from agent.tools.sandbox.permissions import (
 )
 from agent.vocabulary.errors import CannotStart
 
-Kind = Literal["memory", "processes", "file_size", "cpu_time"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+# Limits of resources.
 
-MIB = 1024 * 1024
-RESERVED = 4  # our processes: keepers of an episode, and one that becomes a command
+Resource = Literal["memory", "processes", "file_size", "cpu_time"]
+RESOURCES: tuple[Resource, ...] = get_args(Resource)
+
+MIB = 1024**2
+GIB = 1024**3
+RESERVED = 4  # processes of ours: those that hold the namespaces of an episode, and one that becomes a command
 COUNTED = (5, 14)  # the first version of Linux that counts processes
 
-WORDS: dict[Kind, tuple[str, ...]] = {
+WORDS: dict[Resource, tuple[str, ...]] = {
     "memory": ("MemoryError", "annot allocate memory", "out of memory", "memory exhausted"),
     "processes": ("Resource temporarily unavailable",),
     "file_size": ("File too large", "File size limit exceeded"),
@@ -55,7 +61,7 @@ WORDS: dict[Kind, tuple[str, ...]] = {
 }
 """Messages of programs to which the kernel refused a resource."""
 
-SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
+SIGNALS: dict[int, Resource] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
 AND_SIGNAL = 128  # shells add this to the number of the signal that ended a command
 
 
@@ -65,7 +71,7 @@ def _limit(default: int) -> int:
 
 
 @frozen
-class Limits:
+class ResourceLimits:
     """Limits enforced by the kernel, in bytes, processes, and seconds of CPU time.
 
     Memory, file size and time are limited for each process. Processes and threads are counted per user and user
@@ -86,43 +92,44 @@ class Limits:
         yield f"--fsize={self.file_size}"
         yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # first SIGXCPU, which shows the reason, then SIGKILL
         yield "--core=0"
-        if linux() >= COUNTED:
+        if kernel_version() >= COUNTED:
             yield f"--nproc={self.processes + RESERVED}"
 
-    def told(self, kind: Kind) -> str:
+    def told(self, resource: Resource) -> str:
         """Return a limit in words."""
         return {
             "memory": f"{size_in_words(self.memory)} of memory",
             "processes": f"{self.processes} processes",
             "file_size": f"{size_in_words(self.file_size)} for each file",
             "cpu_time": f"{self.cpu_time} s of a processor for each process",
-        }[kind]
+        }[resource]
 
 
-def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
-    """Return the kernel limits that a command ran into, by its exit and its last output."""
+LIMITS = ResourceLimits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
+"""Limits of commands: far above ordinary work, and below what overloads a machine."""
+
+
+def exhausted_by(finished: Finished) -> tuple[Resource, ...]:
+    """Return the resources whose limits a command ran into, by its exit and its last output."""
     if not finished.exit_code and finished.signal is None:
         return ()
     ended = finished.signal if finished.signal is not None else (finished.exit_code or 0) - AND_SIGNAL
     said = finished.output + finished.errors
-    spoken = (kind for kind, words in WORDS.items() if any(word in said for word in words))
+    spoken = (resource for resource, words in WORDS.items() if any(word in said for word in words))
     return tuple(dict.fromkeys([*([SIGNALS[ended]] if ended in SIGNALS else []), *spoken]))
 
 
-def linux() -> tuple[int, ...]:
-    """Return the version of the kernel: two numbers."""
+def kernel_version() -> tuple[int, ...]:
+    """Return the version of Linux: two numbers."""
     numbers = os.uname().release.split("-")[0].split(".")[:2]
     return tuple(int(number) for number in numbers if number.isdecimal())
 
 
+# The sandbox of an agent.
+
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-GIB = 1024**3
-LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
-"""Limits far above ordinary work, and below what overloads a machine."""
-
-LONGEST_PROBE = 60.0  # seconds, also enough for a busy machine: another level would make a resumed run ask again
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
 IN_THE_WAY = {
@@ -149,7 +156,7 @@ class Sandbox:
     level: Level
     denied: tuple[str, ...] = ()
     strict: bool = False
-    limits: Limits = LIMITS
+    limits: ResourceLimits = LIMITS
     scratch: str = field(init=False)
     _loopback: Namespaces | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
@@ -224,7 +231,7 @@ class Sandbox:
 
         Exit code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
         """
-        rights, code = tuple(rights), (finished.exit_code or 0) - 128
+        rights, code = tuple(rights), (finished.exit_code or 0) - AND_SIGNAL
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
             return finished, ()
         said = finished.output + finished.errors
@@ -235,7 +242,7 @@ class Sandbox:
                 finished = evolve(finished, signal=code)
         closed = (name for name in IN_THE_WAY if name not in rights)
         named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
-        return finished, (*named, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))
+        return finished, (*named, *(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished)))
 
     def cures(self, met: Iterable[str]) -> Iterator[str]:
         """Yield lines for the model and the user about what blocked a command, with the cure."""
@@ -295,18 +302,21 @@ def _prlimit() -> str | None:
     return shutil.which("prlimit")
 
 
-@lru_cache(maxsize=1)
-def achieved() -> Level:
-    """Return the level that this machine achieves; tried at the first call, in about 20 milliseconds."""
-    return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
+# The level that this machine achieves.
 
-
+LONGEST_PROBE = 60.0  # seconds, also enough for a busy machine: another level would make a resumed run ask again
 ATTEMPTS = """
 : > inside && echo works
 { echo 'a file outside can be written' >> "$1"; } 2>/dev/null
 cat "$2" 2>/dev/null
 exit 0
 """
+
+
+@lru_cache(maxsize=1)
+def achieved() -> Level:
+    """Return the level that this machine achieves; tried at the first call, in about 20 milliseconds."""
+    return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
 
 
 @lru_cache(maxsize=len(LEVELS))

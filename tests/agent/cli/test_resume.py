@@ -293,6 +293,13 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]
 
 
+def test_the_id_that_a_model_gave_its_call_is_quoted_in_the_command_to_copy(command: Command, run_of: RunOf) -> None:
+    step = {"call": {"id": "a; ls", "tool": "bash", "arguments": {"command": RISKY}}}
+    command(*run_of(step), "--approvals", "later")
+
+    assert " --approve 'a; ls'" in command("runs").out
+
+
 @pytest.mark.slow
 def test_runs_are_named_by_an_id_prefix_and_invalid_logs_are_reported(
     command: Command, cut: Callable[[str], Path]

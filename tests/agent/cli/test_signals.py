@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.screen import Screen
-from agent.cli.session import Desk
+from agent.cli.session import UserInterface
 from agent.models.scripted import ScriptedModel, delay
 from agent.presets import PRESETS
 from agent.session.agent import Agent
@@ -73,17 +73,17 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
 async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
     monkeypatch.setattr("os._exit", left.append)
-    desk = Desk(Screen(StringIO()), PRESETS["default"])
+    interface, model = UserInterface(Screen(StringIO()), PRESETS["default"]), ScriptedModel([delay(60, "Late.")])
 
-    with desk.agent_by(lambda tools, **options: Agent(ScriptedModel([delay(60, "Late.")]), **options), ()) as agent:
-        async with agent.start("go") as desk.run:
+    with interface.agent_by(lambda tools, **options: Agent(model, **options), ()) as agent:
+        async with agent.start("go") as interface.run:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-                desk.interrupt(number)
+                interface.interrupt(number)
             assert left == []  # there was no time for the abort yet
             monkeypatch.setattr("agent.cli.session.PATIENCE", 0.0)
-            desk.interrupt()
+            interface.interrupt()
 
-    assert (desk.interrupted_by, left) == (signal.SIGTERM, [130])
+    assert (interface.interrupted_by, left) == (signal.SIGTERM, [130])
 
 
 @pytest.mark.slow

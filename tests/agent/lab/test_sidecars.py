@@ -233,6 +233,16 @@ async def test_a_missing_score_is_audited_first_and_a_failing_auditor_keeps_what
     assert not sidecar_path(log).exists()
 
 
+async def test_an_audit_that_is_no_verdict_is_missing_and_the_sidecar_stays_readable(log: Path) -> None:
+    class Odd:
+        def audit(self, evidence: Evidence) -> Audit:
+            return Audit("fine")  # type: ignore[arg-type]
+
+    [odd] = await audit_logs([(log, 1.0)], Odd())
+
+    assert (odd.kept.verdict, facts_of(log)) == ("missing", [odd.kept])
+
+
 async def test_evidence_from_a_log_has_its_follow_ups(make_agent: MakeAgent) -> None:
     """Follow-ups and what protocols say enter the conversation where they did in the run."""
     agent = make_agent(answer("One."), answer("", call("bash", command="ls").with_id("a")), answer("Done."))

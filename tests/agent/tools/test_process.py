@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools import output as spilling
 from agent.tools.output import Retained, Retention, keep_head
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
@@ -316,7 +315,7 @@ def spill(content: bytes) -> str:
 def test_the_oldest_files_go_when_all_are_too_much_and_a_missing_folder_is_made_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spilling, "MOST_KEPT", 300)
+    monkeypatch.setattr("agent.tools.output.MOST_KEPT", 300)
 
     paths = [spill(b"%d" % number * 100) for number in range(1, 6)]
 

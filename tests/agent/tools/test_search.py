@@ -37,10 +37,7 @@ OUTSIDE, LEAVING = "leaves its directory", ("../**", "/etc/*", "src/../../*", "{
         ("list_files", {"pattern": "**/*.py"}, "a.py\nbuild/x.py\nsrc/b.py\nsrc/deep/c.py"),
         ("list_files", {"pattern": ".*"}, ".env\n.gitignore"),
         ("list_files", {"pattern": "link/*"}, "(no files match)"),
-        *(
-            ("list_files", {"pattern": each}, OUTSIDE)
-            for each in ("../**", "/etc/*", "src/../../*", "{..,src}/*", "a/..")
-        ),
+        *(("list_files", {"pattern": each}, OUTSIDE) for each in LEAVING),
     ],
 )
 async def test_files_are_found_by_name_or_path_and_s3_list_files_keeps_inside(

@@ -13,7 +13,7 @@ from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
 from agent.lab.settings.setting_checks import problems_of
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 from tests.agent.lab.experiments.settings import mistake_in, plan_of
 
 GOOD = """\
@@ -55,7 +55,7 @@ def test_every_key_of_a_plan_is_read(tmp_path: Path) -> None:
     )
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
-    assert plan.limits == Limits(memory=512 * 2**20, processes=64, file_size=1_000_000)
+    assert plan.limits == ResourceLimits(memory=512 * 2**20, processes=64, file_size=1_000_000)
 
 
 MISTAKES = [

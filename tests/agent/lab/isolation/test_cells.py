@@ -18,11 +18,11 @@ from agent.lab.settings.world import make_world
 from agent.tools.output import Retention
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import episode_arguments
-from agent.tools.sandbox.sandbox import KINDS, Limits, kinds_shown_by
+from agent.tools.sandbox.sandbox import RESOURCES, ResourceLimits, exhausted_by
 
 Popen = Callable[..., Any]
 MIB = 2**20
-SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, cpu_time=1)
+SMALL = ResourceLimits(memory=96 * MIB, processes=16, file_size=2 * MIB, cpu_time=1)
 PRINT_AND_WAIT = """
 import subprocess, sys
 from pathlib import Path
@@ -213,15 +213,15 @@ async def test_exceeding_a_limit_fails_and_the_answer_names_the_limit(made: Cell
 def test_the_output_of_a_program_counts_only_if_it_failed() -> None:
     said = Finished("MemoryError\n", 0, None, False, False, 0, 0.1)
 
-    assert kinds_shown_by(said) == ()
-    assert kinds_shown_by(evolve(said, exit_code=1)) == ("memory",)
-    assert kinds_shown_by(evolve(said, output="", exit_code=153)) == ("file_size",)
-    assert kinds_shown_by(evolve(said, output="", exit_code=None, signal=24)) == ("cpu_time",)
+    assert exhausted_by(said) == ()
+    assert exhausted_by(evolve(said, exit_code=1)) == ("memory",)
+    assert exhausted_by(evolve(said, output="", exit_code=153)) == ("file_size",)
+    assert exhausted_by(evolve(said, output="", exit_code=None, signal=24)) == ("cpu_time",)
 
 
 def test_limits_are_numbers_above_zero_in_words() -> None:
     with pytest.raises(ValueError, match="'memory' must be >= 1"):
-        Limits(memory=0)
-    assert [SMALL.told(kind) for kind in KINDS] == [
+        ResourceLimits(memory=0)
+    assert [SMALL.told(kind) for kind in RESOURCES] == [
         "96 MB of memory", "16 processes", "2 MB for each file", "1 s of a processor for each process",
     ]  # fmt: skip

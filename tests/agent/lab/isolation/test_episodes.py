@@ -18,7 +18,7 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.setting_checks import problems_of, problems_of_task
 from agent.lab.settings.tasks import Plot, Task, run
 from agent.lab.settings.world import World
-from agent.tools.sandbox.sandbox import Limits
+from agent.tools.sandbox.sandbox import ResourceLimits
 
 LOOT = "loot-of-an-episode.txt"
 
@@ -105,7 +105,7 @@ def test_an_episode_without_the_cell_that_it_was_promised_has_failed(
 
 def test_the_isolation_of_a_plan_is_part_of_the_key_unless_it_is_the_default() -> None:
     plans = [evolve(PLAN, isolation=wanted) for wanted in ("best", "bubblewrap", "none")]
-    plans += [evolve(PLAN, limits=Limits(memory=2**25)), evolve(PLAN, limits=Limits())]
+    plans += [evolve(PLAN, limits=ResourceLimits(memory=2**25)), evolve(PLAN, limits=ResourceLimits())]
     keys = [{episode.key for episode in plan.episodes()} for plan in plans]
 
     assert len(set().union(*keys)) == 4 * len(keys[0])

@@ -21,7 +21,7 @@ import anyio
 from attrs import frozen
 
 from agent.tools.process import Finished, run_process
-from agent.tools.sandbox.sandbox import LEVELS, Level, Limits, Sandbox, why_not
+from agent.tools.sandbox.sandbox import LEVELS, Level, ResourceLimits, Sandbox, why_not
 from constitution import Level as Judged
 from tests.constitution import corpora
 
@@ -30,7 +30,7 @@ __all__ = ["OWN", "Outside", "broken_by", "missed", "outside_home", "sandbox_of"
 SECRET = "TOP-SECRET"
 SECONDS = 3.0  # for each command
 MIB = 1024 * 1024
-LIMITS = Limits(memory=256 * MIB, processes=256, file_size=16 * MIB, cpu_time=2, addresses=None)
+LIMITS = ResourceLimits(memory=256 * MIB, processes=256, file_size=16 * MIB, cpu_time=2, addresses=None)
 
 PLACES = {
     "change": (
