@@ -536,3 +536,9 @@ class BProgram:
         self._phase = phase
         self._drop_posts()
         return self._scheduler.close()
+
+
+def check_program(given: Any) -> None:
+    """Raise TypeError for anything but a program, such as a list of b-threads."""
+    if not isinstance(given, BProgram):
+        raise TypeError(f"{given!r}: give a program, for example BProgram(guard())")
