@@ -28,7 +28,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
-from bp import BThreadBody, Step, bthread, sync, where
+from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
@@ -294,6 +294,24 @@ def test_two_tools_of_one_name_and_an_object_that_is_no_tool_are_errors() -> Non
     assert Agent(ScriptedModel([]), [note, note]).toolbox.names == ("note",)
     with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
         Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
+
+
+async def test_a_wrong_argument_of_an_agent_and_a_run_after_its_end_are_refused_at_once() -> None:
+    model = ScriptedModel(["Done."])
+    for name, wrong, cure in (
+        ("approve", True, 'approve=True: give a function of the question, "later", or None'),
+        ("approve", "latter", "approve='latter': give a function"),
+        ("tools", note, "give a list, tools="),
+        ("threads", prefer("x"), "give a list, threads="),
+    ):
+        options: dict[str, Any] = {name: wrong}
+        with pytest.raises(TypeError, match=cure):
+            Agent(model, **options)
+
+    agent = Agent(model)
+    agent.close()
+    with pytest.raises(ProgramEnded, match=r"the agent was closed, .*; make a new Agent"):
+        await agent.run("Go")
 
 
 # What a whole run looks like
