@@ -243,8 +243,9 @@ class Run(Projection):
 
     @property
     def waiting_for(self) -> tuple[ApprovalAsked, ...]:
-        """The questions that are still open."""
-        return tuple(open_questions(self.steps).values())
+        """The questions that have no answer yet."""
+        answered = {call for call, question in self._questions.items() if question.said is not None}
+        return tuple(asked for call, asked in open_questions(self.steps).items() if call not in answered)
 
     @property
     def reason(self) -> str:
@@ -343,10 +344,12 @@ class Run(Projection):
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
+        question = self._questions[asked.call.id]
         try:
-            return await self._questions[asked.call.id].wait()
+            return await question.wait()
         finally:
-            self._questions.pop(asked.call.id, None)
+            if question.said is None:  # it was withdrawn
+                self._questions.pop(asked.call.id, None)
 
     def __aiter__(self) -> AsyncIterator[Step]:
         """Yield every step from the first one on, until the run is over."""
