@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from attrs import define
 
 from bp.board import SILENT, Blocker, Board, Running
-from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shown
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shortened, shown
 from bp.events import Event
 from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthreads
 from bp.strategies import Candidate, Strategy, choose, chooser_of
@@ -541,4 +541,4 @@ class BProgram:
 def check_program(given: Any) -> None:
     """Raise TypeError for anything but a program, such as a list of b-threads."""
     if not isinstance(given, BProgram):
-        raise TypeError(f"{given!r}: give a program, for example BProgram(guard())")
+        raise TypeError(f"{shortened(repr(given))}: give a program, for example BProgram(guard())")

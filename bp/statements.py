@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 import attrs
 from attrs import define, frozen
 
+from bp.errors import shortened
 from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
 from bp.payload import ATOMS, freeze
 
@@ -333,7 +334,7 @@ def check_bthreads(user: str, bthreads: Iterable[Any]) -> None:
 def as_list(option: str, given: Iterable[T]) -> tuple[T, ...]:
     """Return the list given for an option. Raises TypeError for a single value, such as a b-thread or an event set."""
     if isinstance(given, BThread | EventSet) or not isinstance(given, Iterable):
-        raise TypeError(f"{option}={given!r}: give a list, {option}=[...]")
+        raise TypeError(f"{option}={shortened(repr(given))}: give a list, {option}=[...]")
     return tuple(given)
 
 
