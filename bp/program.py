@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from attrs import define
 
 from bp.board import SILENT, Blocker, Board, Running
-from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shown
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shortened, shown
 from bp.events import Event
 from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthreads
 from bp.strategies import Candidate, Strategy, choose, chooser_of
@@ -536,3 +536,9 @@ class BProgram:
         self._phase = phase
         self._drop_posts()
         return self._scheduler.close()
+
+
+def check_program(given: Any) -> None:
+    """Raise TypeError for anything but a program, such as a list of b-threads."""
+    if not isinstance(given, BProgram):
+        raise TypeError(f"{shortened(repr(given))}: give a program, for example BProgram(guard())")

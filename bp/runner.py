@@ -31,8 +31,8 @@ from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError, listed, shortened, shown
 from bp.events import NONE, Event, EventKind, Row, as_event_set, matches
-from bp.program import BProgram, Step, WhenBlocked
-from bp.statements import Sync
+from bp.program import BProgram, Step, WhenBlocked, check_program
+from bp.statements import Sync, as_list
 
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
@@ -322,10 +322,11 @@ class Runner:
     """
 
     def __init__(self, program: BProgram, effects: Sequence[Effect] = (), journal: Journal | None = None) -> None:
-        """Make a runner. Raises ValueError if two effects start on one kind."""
+        """Make a runner. Raises ValueError if two effects start on one kind, TypeError for no program or no list."""
+        check_program(program)
         self._program = program
         self._effects = _Effects()
-        for effect in effects:
+        for effect in as_list("effects", effects):
             if effect.on in self._effects:
                 raise ValueError(f"two effects start on {effect.on.__name__}; make them one effect")
             self._effects[effect.on] = effect

@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 import attrs
 from attrs import define, frozen
 
+from bp.errors import shortened
 from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
 from bp.payload import ATOMS, freeze
 
@@ -212,9 +213,7 @@ class BThread:
         """Return a new generator. Raises TypeError if the function returns none."""
         body = self.function(*self.args, **self.kwargs)
         if type(body) is not GeneratorType and not isinstance(body, Generator):
-            raise TypeError(
-                f"b-thread {self.name!r}: its function returned {body!r}; it must yield sync(...){_at(self.function)}"
-            )
+            raise TypeError(f"b-thread {self.name!r}: {_no_generator(body)}{_at(self.function)}")
         return body
 
     def named(self, name: str) -> "BThread":
@@ -222,7 +221,8 @@ class BThread:
         return attrs.evolve(self, name=name)
 
     def at_priority(self, priority: int) -> "BThread":
-        """Return this b-thread with another priority; higher goes first."""
+        """Return this b-thread with another priority; higher goes first. Raises TypeError unless it is an integer."""
+        _check_priority("at_priority(", priority)
         return attrs.evolve(self, priority=priority)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -292,13 +292,24 @@ def bthread(
 
     Raises TypeError for a priority that is not an integer, and for anything but a function.
     """
-    if priority is not None and type(priority) is not int:
-        raise TypeError(f"@bthread(priority={priority!r}): a priority is an integer; higher goes first")
+    if priority is not None:
+        _check_priority("@bthread(priority=", priority)
     if function is None:
         return lambda decorated: BThreadFunction(decorated, name, priority)
     if not callable(function):
         raise TypeError(f"@bthread({function!r}): decorate a generator function")
     return BThreadFunction(function, name, priority)
+
+
+def _no_generator(returned: object) -> str:
+    if hasattr(returned, "__anext__"):
+        return "a b-thread is not async; have an effect wait"
+    return f"its function returned {returned!r}; it must yield sync(...)"
+
+
+def _check_priority(said: str, priority: int) -> None:
+    if type(priority) is not int:
+        raise TypeError(f"{said}{priority!r}): a priority is an integer; higher goes first")
 
 
 def start(*bthreads: BThread) -> Start:
@@ -321,9 +332,9 @@ def check_bthreads(user: str, bthreads: Iterable[Any]) -> None:
 
 
 def as_list(option: str, given: Iterable[T]) -> tuple[T, ...]:
-    """Return the list given for an option. Raises TypeError for a single b-thread or event set."""
-    if isinstance(given, BThread | EventSet):
-        raise TypeError(f"{option}={given!r}: give a list, {option}=[...]")
+    """Return the list given for an option. Raises TypeError for a single value, such as a b-thread or an event set."""
+    if isinstance(given, BThread | EventSet) or not isinstance(given, Iterable):
+        raise TypeError(f"{option}={shortened(repr(given))}: give a list, {option}=[...]")
     return tuple(given)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from bp.errors import shown
 from bp.events import Event, contains
-from bp.program import BProgram, Step
-from bp.statements import BThread, Start, Sync, advance, as_list
+from bp.program import BProgram, Step, check_program
+from bp.statements import BThread, Start, Sync, advance, as_list, check_bthreads
 
 __all__ = ["drive", "show", "table", "trace_of"]
 
@@ -25,6 +25,7 @@ def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
     An event that does not concern it is ignored, as in a program. B-threads that it starts do not run. The list ends
     with the b-thread. Raises exceptions of the b-thread, and TypeError for an invalid statement.
     """
+    check_bthreads("drive", (bthread,))
     body = bthread.begin()
     said: list[Sync] = []
     coming = iter(as_list("events", events))
@@ -71,8 +72,9 @@ def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> No
 def table(program: BProgram) -> str:
     """Return a line for each b-thread with its statement, and the b-threads that hold its requests back.
 
-    Begins a new program. Raises like `BProgram.candidates`.
+    Begins a new program. Raises like `BProgram.candidates`, and TypeError for no program.
     """
+    check_program(program)
     assert program.candidates is not None  # begins the program
     rows = [{"b-thread": name, **_row(program, statement)} for name, statement in program.standing]
     columns = [column for column in ("b-thread", "requests", *COLUMNS, "hot") if any(row.get(column) for row in rows)]

@@ -161,7 +161,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "demo": (
         "watch an agent at work and at its limits: offline, in seconds",
         _argument("--pace", type=_number(float, 0), metavar="SECONDS", help="pause between scenes, for an audience"),
-        _argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)"),
+        _argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)"),
     ),
     "run": (
         "let a model work on a task with tools",
@@ -397,7 +397,9 @@ class _Parser(argparse.ArgumentParser):
         close = next(iter(nearest(option, known, most=1, cutoff=0.7)), "")
         if close in taken:
             return f"{option} stands before the command; write {self.prog} {taken[close]} ... {close}"
-        return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {close!r}?' if close else ''}"
+        texts = {"prompt", "shell_command"} & {action.dest for action in self._actions}
+        cure = f"; did you mean {close!r}?" if close else " (put a text of several words in quotes)" if texts else ""
+        return f"unrecognized arguments: {' '.join(words)}{cure}"
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""

@@ -50,10 +50,14 @@ def _load(name: str) -> tuple[BThread, ...]:
     from agent.protocols import entry_of, is_own
 
     try:
-        return entry_of(name).bthreads()
+        entry = entry_of(name)
     except ValueError as error:
         cure = "" if is_own(name) else "; your own: FILE.py:NAME or module:NAME"
         raise Mistake(f"--protocol: {error}{cure}") from error
+    try:
+        return entry.bthreads()
+    except ValueError as error:
+        raise Mistake(f"--protocol {name!r}: {error}") from error
     except TypeError as error:
         raise Mistake(f"--protocol {name!r} needs arguments ({error}); write NAME(key=value)") from error
 

@@ -217,8 +217,9 @@ class Display:
         event = step.event
         self._show_model(event)
         self._show_call(event)
-        if isinstance(event, RunContinued) or (isinstance(event, RunEnded) and event.text != self._text):
-            if not self._shows_final_text:  # it was held back, and is not the final one
+        if isinstance(event, RunContinued | RunEnded):
+            is_final = isinstance(event, RunEnded) and event.text == self._text
+            if not is_final and not self._shows_final_text:  # it was held back
                 self._say(self._text)
             self._text = ""
         if event.name in TOLD:

@@ -17,6 +17,7 @@ from agent.vocabulary.encoding import to_record
 from agent.vocabulary.messages import one_line, typed
 from bp import BProgram, BProgramError, BThread, Event, Record
 from bp.errors import shown
+from bp.statements import as_list, check_bthreads
 
 __all__ = ["program_page", "render_page"]
 
@@ -44,10 +45,13 @@ def program_page(
     """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, and its end.
 
     trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then. Several
-    b-threads of one function have their arguments in their names, except those started later.
+    b-threads of one function have their arguments in their names, except those started later. Raises TypeError for
+    anything but a list of b-threads.
     """
     from bp.verification.report import instance
 
+    bthreads = as_list("bthreads", bthreads)
+    check_bthreads("program_page", bthreads)
     names, model = [bthread.name for bthread in bthreads], PageModel(told=shown)
     model.turns = [0]
     told = [bthread.named(instance(bthread)) if names.count(bthread.name) > 1 else bthread for bthread in bthreads]

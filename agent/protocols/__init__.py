@@ -166,7 +166,7 @@ POLICIES_FILES = (".yaml", ".yml")
 
 def is_own(name: str) -> bool:
     """Return whether a protocol is the user's own, and not of the catalogue."""
-    return ":" in name or name.endswith(POLICIES_FILES)
+    return ":" in name or name.endswith((".py", *POLICIES_FILES))
 
 
 def entry_of(name: str) -> Entry:

@@ -41,6 +41,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
+from bp.statements import as_list
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
@@ -244,8 +245,9 @@ class Run(Projection):
 
     @property
     def waiting_for(self) -> tuple[ApprovalAsked, ...]:
-        """The questions that are still open."""
-        return tuple(open_questions(self.steps).values())
+        """The questions that have no answer yet."""
+        answered = {call for call, question in self._questions.items() if question.said is not None}
+        return tuple(asked for call, asked in open_questions(self.steps).items() if call not in answered)
 
     @property
     def reason(self) -> str:
@@ -344,10 +346,12 @@ class Run(Projection):
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
+        question = self._questions[asked.call.id]
         try:
-            return await self._questions[asked.call.id].wait()
+            return await question.wait()
         finally:
-            self._questions.pop(asked.call.id, None)
+            if question.said is None:  # it was withdrawn
+                self._questions.pop(asked.call.id, None)
 
     def __aiter__(self) -> AsyncIterator[Step]:
         """Yield every step from the first one on, until the run is over."""
@@ -385,7 +389,10 @@ class Run(Projection):
 
     async def _to_its_end(self) -> None:
         try:
-            self.agent.program.run()  # raises when an earlier run failed, or the agent was closed
+            try:
+                self.agent.program.run()
+            except ProgramEnded as ended:
+                raise ProgramEnded("the agent was closed, or an earlier run of it failed; make a new Agent") from ended
             readers = () if self._alone else (("a reader", self._wake_readers),)
             self.steps = self.agent.journal.begin(self, *readers, *self.agent.watchers(self._narration))
             self._runner.resume(self._taken_up)
@@ -534,10 +541,13 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError (preset, cost without price, context without room), LogError, ValueError (tools of one name).
+        Raises OptionError (preset, cost without price, context without room), LogError, ValueError (tools of one name),
+        and TypeError for a wrong approver, or one value in the place of a list.
         """
+        if approve is not None and approve != "later" and not callable(approve):
+            raise TypeError(f'approve={approve!r}: give a function of the question, "later", or None')
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
-        self.threads, self._hooks = tuple(threads), hooks or Hooks()
+        self.threads, self._hooks = as_list("threads", threads), hooks or Hooks()
         self.model = self._model_named(model) if isinstance(model, str) else model
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
         self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
@@ -786,7 +796,7 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
     """Return the toolbox of an agent; tools without a workspace get the agent's."""
-    everything = (*preset.own_tools(), *tools)
+    everything = (*preset.own_tools(), *as_list("tools", tools))
     known: dict[str, Tool] = {}
     for one in everything:
         if not isinstance(one, Tool):

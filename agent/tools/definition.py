@@ -15,7 +15,7 @@ import pathlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, get_args, overload
 
 import anyio
 from anyio.lowlevel import current_token
@@ -272,10 +272,13 @@ def tool(
 
     quick: the function is synchronous, never waits, and runs without a thread. timeout: seconds.
 
-    Raises TypeError for unsupported annotations, and for a quick tool that is async or has a timeout.
+    Raises TypeError for unsupported annotations, for an unknown category, and for a quick tool that is async or has a
+    timeout.
     """
 
     def define(function: Callable[..., object]) -> Tool:
+        if category not in get_args(Category):
+            raise TypeError(f"@tool(category={category!r}): a category is one of {', '.join(get_args(Category))}")
         signature = read_signature(function, ToolContext)
         if quick and (inspect.iscoroutinefunction(function) or timeout is not None):
             raise TypeError(f"@tool(quick=True): {function.__name__} must be synchronous, and cannot have a timeout")

@@ -42,6 +42,7 @@ OF_EVERY_SHELL = re.compile(
     r"|SRANDOM|UID"
 )
 AT_FIRST = {"IFS": " \t\n", "PS4": "+ "}  # variables that a shell sets by itself
+UNSET_BY_THE_SHELL = ("PS1", "PS2")  # by each one that is not interactive; a virtual environment exports the first
 
 FOR_A_CHANGE = "they change what other commands do; set them in the command that needs them"
 FOR_A_FORM = "a session keeps its directory and plain variables; define them in the command that uses them"
@@ -91,7 +92,7 @@ def read_left(
 def _compared(
     cwd: str, found: Mapping[str, str], given: Mapping[str, str], others: Iterable[str]
 ) -> tuple[Snapshot, tuple[str, ...]]:
-    at_first = {**AT_FIRST, **given}
+    at_first = {**AT_FIRST, **{name: value for name, value in given.items() if name not in UNSET_BY_THE_SHELL}}
     names = sorted(name for name in found.keys() | given.keys() if found.get(name) != at_first.get(name))
     changing = [name for name in names if changes_commands(name)]
     plain = [name for name in names if name not in changing]

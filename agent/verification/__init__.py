@@ -25,6 +25,7 @@ from agent.verification.environment import (
 from agent.verification.invariants import invariants_of, shipped_name
 from agent.verification.protocol_invariants import invariants_of_protocols
 from bp import BProgram, BProgramError, BThread, Event, RandomStrategy, Verification, verify
+from bp.statements import as_list
 from constitution import Action, deeds_of
 
 __all__ = ["loop_rules", "sampled_events", "tell", "verify_loop"]
@@ -61,9 +62,11 @@ def verify_loop(
 
     rules: a preset, which gets small limits, or b-threads. examples: outcomes of effects, by default all that make a
     difference. invariants: further ones, for custom protocols. required: the rules whose invariants have to hold, by
-    default all given ones; name more to see what breaks without a rule.
+    default all given ones; name more to see what breaks without a rule. Raises TypeError for one b-thread in the place
+    of a list.
     """
-    chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else as_list("rules", rules)
+    protocols, invariants = as_list("protocols", protocols), as_list("invariants", invariants)
     kept = dict.fromkeys((*invariants_with(chosen if required is None else required, protocols), *invariants))
     looked_at = (*chosen, *(required or ()))
     usual = usual_examples(looked_at, protocols)

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from bp.errors import shown
 from bp.events import Event
-from bp.statements import BThread, Sync, as_list
+from bp.statements import BThread, Sync, as_list, check_bthreads
 from bp.verification.local_states import Automaton
 from bp.verification.purity import LocalFailure
 from bp.verification.report import Violations, few
@@ -63,6 +63,7 @@ def draw_bthread(
     events: possible events of others, beside its own requests. told: returns an event in words. Raises
     VerificationError.
     """
+    check_bthreads("draw_bthread", (bthread,))
     automaton = Automaton()
     masks = Masks(automaton)
     try:
@@ -88,6 +89,7 @@ def draw_states(
     The arguments are those of `verify`. Raises VerificationError.
     """
     outside = as_list("environment", environment)
+    check_bthreads("draw_states", (*bthreads, *outside))
     space = StateSpace(bthreads, outside, as_list("possible", possible), in_order=False)
     try:
         found = Violations(space, never)

@@ -5,7 +5,24 @@ from typing import Any
 import pytest
 
 import bp
-from bp import BProgram, BThreadBody, Event, Refusal, Refusals, any_of, bthread, event, start, sync, verify, where
+from bp import (
+    BProgram,
+    BThreadBody,
+    Event,
+    Refusal,
+    Refusals,
+    any_of,
+    bthread,
+    draw_bthread,
+    draw_states,
+    event,
+    start,
+    sync,
+    verify,
+    where,
+)
+from bp.runner import Runner, timer
+from bp.testing import drive, show
 from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
 from tests.tables import rows
 
@@ -46,7 +63,32 @@ def test_a_wrong_statement_is_a_type_error_at_that_line() -> None:
         (lambda: bthread(priority="high"), "a priority is an integer"),  # type: ignore[call-overload]
         (lambda: bthread(priority=True), "a priority is an integer"),
         (lambda: bthread(3), "decorate a generator function"),  # type: ignore[call-overload]
+        (lambda: repeats(HOT).at_priority("5"), "a priority is an integer"),  # type: ignore[arg-type]
     )
+
+
+def test_a_b_thread_that_was_not_called_and_a_program_for_a_list_are_refused_wherever_b_threads_are_given() -> None:
+    given: Any = says  # as people write who do not use mypy
+    program: Any = BProgram(says(HOT))
+    check_refused(
+        (lambda: drive(given), r"drive takes called b-threads, for example guard\(\); found"),
+        (lambda: draw_bthread(given), r"draw_bthread takes called b-threads, for example guard\(\); found"),
+        (lambda: draw_states(given), r"draw_states takes called b-threads, for example guard\(\); found"),
+        (lambda: draw_states([says(HOT)]), "one by one: unpack a list"),  # type: ignore[arg-type]
+        (lambda: bp.replay(program, []), r"bthreads=<BProgram: .*>: give a list, bthreads=\[\.\.\.\]"),
+        (lambda: show([says(HOT)]), r"give a program, for example BProgram\(guard\(\)\)"),  # type: ignore[arg-type]
+        (lambda: Runner(given), r"give a program, for example BProgram\(guard\(\)\)"),
+        (lambda: Runner(program, timer(on=Ping, outcome=Ping, seconds=1)), "give a list, effects="),  # type: ignore[arg-type]
+    )
+
+
+def test_a_b_thread_that_is_async_is_told_to_be_none() -> None:
+    @bthread
+    async def waits() -> Any:
+        yield sync(request=HOT)
+
+    with pytest.raises(bp.BThreadError, match="'waits': a b-thread is not async; have an effect wait"):
+        trace(BProgram(waits()))
 
 
 def test_a_word_that_sync_does_not_know_is_told_with_the_one_that_is_meant() -> None:

@@ -71,7 +71,7 @@ def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffi
 def _problems_of_slips(setting: Setting, task: Task, office: PostOffice, level: Level) -> Iterator[str]:
     moves = (*task.solution, task.ending)
     if not any(move.slip for move in moves):
-        yield f"{task.name}: nothing can go wrong"
+        yield f"{task.name}: nothing can go wrong; give a move of the solution an or_else"
     for number, move in enumerate(moves):
         if move.slip is None:
             continue

@@ -215,6 +215,17 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     assert said(log, "prompt_given") == ["first", "please stop", "third"]
 
 
+def test_on_a_pipe_an_answer_is_not_told_again_when_the_next_run_fails(
+    process: Command, script: Script, workspace: Path, log: Path
+) -> None:
+    words = ("--model", script("First."), "--workspace", workspace, "--log", log)
+    chat = process("chat", *words, input="one\ntwo\n")
+
+    assert chat.out == "First.\n"
+    assert "failed (inference_failed)" in chat.err
+    assert "First." not in chat.err
+
+
 def test_output_is_printed_above_the_line_being_typed(chat: OnTerminal, slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()

@@ -312,5 +312,8 @@ def test_a_function_that_makes_several_bthreads_is_refused_with_what_begins_othe
     said = command("verify", "--alone", "--protocol", f"{file}:both")
 
     assert said.code == 2
-    assert "it returned list; a protocol is one b-thread: decorate a generator function with @bthread" in said.err
+    assert (
+        f"--protocol '{file}:both': it returned list; a protocol is one b-thread: decorate a generator function"
+        in said.err
+    )
     assert "begins others with `yield start(...)`" in said.err

@@ -27,7 +27,7 @@ from agent.verification.counterexample import finding
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
-from bp import BThread, BThreadBody, Event, bthread, event, sync, verify, where
+from bp import BProgram, BThread, BThreadBody, Event, bthread, event, sync, verify, where
 from tests.agent.page.chromium import data_of
 from tests.bp.programs import philosophers
 
@@ -332,6 +332,8 @@ def test_the_page_of_a_plain_program_says_how_it_ended() -> None:
         return name, of
 
     assert end(add(HOT, 1)) == ("finished", "no b-thread is left")
+    with pytest.raises(TypeError, match=r"bthreads=<BProgram: .*>: give a list, bthreads="):
+        program_page(BProgram(add(HOT, 1)))  # type: ignore[arg-type]
     assert end(alternate()) == ("idle", "nothing is requested: it waits for what comes from outside")
     assert end(add(HOT, 1), fails()) == (
         "failed",

@@ -343,6 +343,39 @@ def test_two_tools_of_one_name_and_an_object_that_is_no_tool_are_errors() -> Non
         Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
 
 
+async def test_a_question_that_was_answered_is_open_no_more(workspace: Path) -> None:
+    """So a reader may answer whatever waits, at every step."""
+    answered: list[str] = []
+    agent = Agent(ScriptedModel([QUESTIONABLE, "Done."]), workspace_tools(workspace))
+    async with agent.start("Go") as run:
+        async for _ in run:
+            for asked in run.waiting_for:
+                run.answer(asked.call.id, False, "not now")
+                answered.append(asked.call.id)
+                assert run.waiting_for == ()
+
+    assert len(answered) == 1
+    assert run.status == "completed"
+
+
+async def test_a_wrong_argument_of_an_agent_and_a_run_after_its_end_are_refused_at_once() -> None:
+    model = ScriptedModel(["Done."])
+    for name, wrong, cure in (
+        ("approve", True, 'approve=True: give a function of the question, "later", or None'),
+        ("approve", "latter", "approve='latter': give a function"),
+        ("tools", note, "give a list, tools="),
+        ("threads", prefer("x"), "give a list, threads="),
+    ):
+        options: dict[str, Any] = {name: wrong}
+        with pytest.raises(TypeError, match=cure):
+            Agent(model, **options)
+
+    agent = Agent(model)
+    agent.close()
+    with pytest.raises(ProgramEnded, match=r"the agent was closed, .*; make a new Agent"):
+        await agent.run("Go")
+
+
 # What a whole run looks like
 
 

@@ -340,6 +340,11 @@ def typed(annotation: Any, returned: Any = str) -> Any:
     return take
 
 
+def test_a_category_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"@tool\(category='reads'\): a category is one of read, write, admin"):
+        tool(category="reads")(open_ended)  # type: ignore[call-overload]
+
+
 @rows(
     ("function", "complaint"),
     [

@@ -240,6 +240,16 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
     assert last.endswith(f"{root}/sub\n")
 
 
+async def test_a_prompt_that_the_shell_removes_itself_is_not_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virtual environment exports PS1, and a shell that is not interactive unsets it."""
+    monkeypatch.setenv("PS1", "(venv) $ ")
+    terminal = make_terminal(str(root), ShellOptions(timeout=100, inherit=True))
+
+    assert (await terminal.run({"command": "echo one", "persistent": True})).text == "one\n"
+    assert "not kept: PS1" in (await terminal.run({"command": "PS1='new '", "persistent": True})).text
+    await terminal.run({"close": True})
+
+
 @rows(
     ("recorded", "value"),
     [

@@ -407,6 +407,13 @@ def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, works
     assert [event.outcome for event in runs[0].events if isinstance(event, CallAnswered)] == ["ran", "rejected"]
 
 
+def test_one_b_thread_in_the_place_of_a_list_is_refused_by_the_name_of_the_argument() -> None:
+    one: Any = one_at_a_time("neighbours")
+    for arguments, name in (((one,), "rules"), (((), one), "protocols")):
+        with pytest.raises(TypeError, match=rf"{name}=BThread.*: give a list, {name}="):
+            verify_loop(*arguments)
+
+
 def test_the_documents_name_every_invariant() -> None:
     document = (Path(__file__).parents[3] / "docs" / "verification.md").read_text(encoding="utf-8")
 
