@@ -397,8 +397,8 @@ class _Parser(argparse.ArgumentParser):
         close = next(iter(nearest(option, known, most=1, cutoff=0.7)), "")
         if close in taken:
             return f"{option} stands before the command; write {self.prog} {taken[close]} ... {close}"
-        texts = {"prompt", "shell_command"} & {action.dest for action in self._actions}
-        cure = f"; did you mean {close!r}?" if close else " (put a text of several words in quotes)" if texts else ""
+        is_text = any(action.dest == "shell_command" for action in self._actions)  # `check ls --all`
+        cure = f"; did you mean {close!r}?" if close else " (put a text of several words in quotes)" if is_text else ""
         return f"unrecognized arguments: {' '.join(words)}{cure}"
 
     def error(self, message: str) -> NoReturn:
