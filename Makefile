@@ -38,7 +38,7 @@ quick: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --durations 5 --durations-min 0.25 -m 'not slow' $(ARGS)
 
 test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --durations 20 --durations-min 1 $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --durations 20 --durations-min 1 $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .

@@ -96,6 +96,23 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + (0 if is_quick else 1)
 
 
+TOGETHER = ("house/test_wheel.py", "house/test_walls.py", "outside/test_what_the_model_is_told.py")
+"""Modules whose tests share what they set up, in one process. (Groups of pytest-xdist 3.8 fail with pytest 9.2.)"""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread the tests one by one, and those of `TOGETHER` by module, with `--dist loadscope`."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.partition("::")[0]
+            return module if module.endswith(TOGETHER) else nodeid
+
+    return Scheduling(config, log) if config.option.dist == "loadscope" else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
     """Collect no garbage while tests are collected: all that is made then stays."""

@@ -19,7 +19,6 @@ import constitution
 from tests.house import walls
 from tests.tables import rows
 
-pytestmark = pytest.mark.xdist_group("sources")  # each source is parsed once for all checks
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("bp", "constitution", "agent")
 MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))

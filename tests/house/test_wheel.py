@@ -15,7 +15,6 @@ ROOMS = {"bp", "agent", "constitution"}
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.wheel,
-    pytest.mark.xdist_group("wheel"),  # one installation for all
     pytest.mark.timeout(300),  # it comes from the network
 ]
 

@@ -12,7 +12,7 @@ from tests.outside.driving import Log, Said
 from tests.outside.model_server import Request, Stream, call, calling, finished, saying
 from tests.tables import rows
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("told")]  # one conversation for all tests
+pytestmark = pytest.mark.slow
 
 ECHO = {"command": "echo ran"}
 LONG_ID = "x" * 2000
