@@ -544,8 +544,7 @@ class Agent:
         Raises OptionError (preset, cost without price, context without room), LogError, ValueError (tools of one name),
         and TypeError for a wrong approver, or one value in the place of a list.
         """
-        if approve is not None and approve != "later" and not callable(approve):
-            raise TypeError(f'approve={approve!r}: give a function of the question, "later", or None')
+        self._approve, self._wait = _checked_approval(approve), wait
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = as_list("threads", threads), hooks or Hooks()
         self.model = self._model_named(model) if isinstance(model, str) else model
@@ -558,7 +557,6 @@ class Agent:
             system_prompt = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
         self.system_prompt = system_prompt
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
-        self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
         self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
@@ -792,6 +790,12 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
         return max(given, 0.0)
 
     return seconds
+
+
+def _checked_approval(approve: Approval) -> Approval:
+    if approve is not None and approve != "later" and not callable(approve):
+        raise TypeError(f'approve={approve!r}: give a function of the question, "later", or None')
+    return approve
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
