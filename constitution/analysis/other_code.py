@@ -351,7 +351,8 @@ def _expects_operand(tokens: list[str]) -> bool:
 # its receiver; a call without a name (`f()()`, `x[k]()`, `$f()`) is never known.
 
 TOKEN = pattern(
-    r"(?P<blank>\s+|\\\n)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`)|(?P<name>[A-Za-z_]\w*[?!]?)"
+    r"(?P<blank>\s+|\\\n)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`)"
+    r"|(?P<name>[A-Za-z_]\w*[?!]?)"
     r"|(?P<number>\.?\d[\w.]*)|(?P<mark>=>|->|::|\?\.|&\.|&&|\|\||[=!]==?|=~|!~|<-|[-+*/%.|<>]=|.)",
     re.S,
 )
@@ -367,11 +368,14 @@ BEFORE_OPERAND = frozenset(
 )
 OF_AN_OBJECT = frozenset([".", "?.", "&.", "->", "::", ":"])
 GIVEN = pattern(
-    r"\b(?:my|our|local|const|let|var|for|foreach|import|as|rescue|catch|function|sub|def|fn)\b\s*([\w$@%,\s:{}()\[\]&*.]*)"
-    r"|\|([\w\s,*&]*)\||\(([\w\s,=.{}]*)\)\s*=>|([A-Za-z_]\w*)\s*(?:=>|=(?![=~])|<-|[-+*/|]=)|\bfunction\s*\w*\s*\(([^()]*)\)"
+    r"\b(?:my|our|local|const|let|var|for|foreach|import|as|rescue|catch|function|sub|def"
+    r"|fn)\b\s*([\w$@%,\s:{}()\[\]&*.]*)"
+    r"|\|([\w\s,*&]*)\||\(([\w\s,=.{}]*)\)\s*=>|([A-Za-z_]\w*)\s*(?:=>|=(?![=~])|<-|[-+*/|]=)"
+    r"|\bfunction\s*\w*\s*\(([^()]*)\)"
 )
 FUNCTIONS = pattern(
-    r"\b(?:function|sub|def|class)\s+(\w+)|([A-Za-z_]\w*)\s*(?:=|<-)\s*(?:async\s*)?(?:function\b|\([^()]*\)\s*=>|\w+\s*=>)"
+    r"\b(?:function|sub|def|class)\s+(\w+)|([A-Za-z_]\w*)\s*(?:=|<-)\s*(?:async\s*)?(?:function\b"
+    r"|\([^()]*\)\s*=>|\w+\s*=>)"
     r"|\{([^{}]*)\}\s*(?:=\s*require\s*\(|from\b)\s*['\"]\.{1,2}/"
 )
 OF_WORKSPACE = pattern(r"\brequire\(\s*['\"]\.{1,2}(?:/[^'\"]*)?['\"]\s*\)(?:\.\w+)*")

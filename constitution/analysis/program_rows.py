@@ -68,7 +68,8 @@ def apply_rows(command: Command) -> Steps:
 
 
 ADDRESS = pattern(
-    r"(?:^|[=,'\"(\s/@])((?:https?|ftps?|sftp|scp|davs?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
+    r"(?:^|[=,'\"(\s/@])((?:https?|ftps?|sftp|scp|davs?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql"
+    r"|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
     r"|ldaps?|smb|rsync)://[^\s'\"]*|[a-z][\w+.-]*://[\w-]+\.[\w.-]+[^\s'\"]*)",
     re.I,
 )
@@ -111,20 +112,24 @@ def _reached(address: str, command: Command) -> Steps:
 
 
 OUTPUTS = re.compile(
-    r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir|dest(ination|dir)?|pack-destination"
+    r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir"
+    r"|dest(ination|dir)?|pack-destination"
     r"|install-(dir|prefix|root)|prefix|root|(cover|cpu|mem|block|mutex)profile|result-file|\w+_out)$",
     re.I,
 )
 
 
 ATTACHED_REPORTS = re.compile(
-    r"(?!.*(level|style|type|colou?r|verbos|limit|max|min|name$|config|template|input|from|glob|filter|[-_](port|host)))"
-    r"--?(?=\w{3})(?!(csv|json|xml|markdown)$)(?:[\w.-]*[-_.])?(out|export|report|[jx]unit|xml|html|json|csv|sarif|lcov|markdown|asciidoc"
+    r"(?!.*(level|style|type|colou?r|verbos|limit|max|min|name$|config|template|input|from|glob|filter"
+    r"|[-_](port|host)))"
+    r"--?(?=\w{3})(?!(csv|json|xml|markdown)$)(?:[\w.-]*[-_.])?(out|export|report|[jx]unit|xml|html|json|csv"
+    r"|sarif|lcov|markdown|asciidoc"
     r"|log|trace|dump|record|save|result|annotat|coverage|basetemp|fixes|testdox|xtree|massif|callgrind|cachegrind)[\w.-]*$",
     re.I,
 )
 REPORTS = re.compile(
-    r"--?+(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?|coverage|sarif|testdox)-?"
+    r"--?+(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?"
+    r"|coverage|sarif|testdox)-?"
     r"(?:file|path|xml|json|html|junit|text|clover|out\w*)[\w-]*|[\w-]+-(?:report|file-output))$",
     re.I,
 )
@@ -278,7 +283,8 @@ def unknown_program(command: Command) -> Steps:
 CODE_OPTION = pattern(r"-[ecxrE]|-ex|--?(eval|code|execute|expr(ession)?|run|batch-string|command|query-goal|goal)")
 CODE = pattern(r"[\w\"'`]\s*\(.*\)|^\(.+\)$|^!|\b(system|shell|exec|spawn|popen)\b", re.S)
 DOMAIN = pattern(
-    r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
+    r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top"
+    r"|club|me|us|uk|de|fr|nl|eu|jp"
     r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
 )
 
