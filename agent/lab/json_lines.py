@@ -6,9 +6,9 @@ ignore it, and the next writer cuts it off. Each line is one JSON value.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agent.lab.concurrency import locked
 from agent.vocabulary.encoding import parsed
@@ -36,9 +36,9 @@ def whole_lines(path: Path) -> list[str]:
 class Values(Generic[T]):
     """The values of an attrs class in the lines of a file; each line is read once."""
 
-    def __init__(self, path: Path, kind: type[T], name: str) -> None:
-        """Prepare to read. `name`: of such a value, for errors."""
-        self.path, self._kind, self._name = path, kind, name
+    def __init__(self, path: Path, kind: type[T], name: str, mended: Callable[[Any], Any] = lambda told: told) -> None:
+        """Prepare to read. `name`: of such a value, for errors. `mended`: as for `parsed`."""
+        self.path, self._kind, self._name, self._mended = path, kind, name, mended
         self._read, self._lines = 0, 0
 
     def new(self) -> Iterator[T]:
@@ -46,7 +46,8 @@ class Values(Generic[T]):
         for line in _whole(self.path, self._read):
             if line:
                 try:
-                    yield parsed(line.decode("utf-8", "replace"), self._kind, self._name.partition(" ")[0])
+                    text, name = line.decode("utf-8", "replace"), self._name.partition(" ")[0]
+                    yield parsed(text, self._kind, name, self._mended)
                 except ValueError as error:
                     raise ValueError(f"{self.path}:{self._lines + 1}: not a {self._name}: {error}") from error
             self._read += len(line) + 1

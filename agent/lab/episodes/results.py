@@ -10,12 +10,13 @@ A torn last line (its writer was killed) is not a row; the episode runs again.
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import asdict, frozen
 
 from agent.lab.json_lines import Values, append_line
 from agent.lab.measures.thresholds import suspicion
+from agent.lab.settings.tasks import share_of
 from agent.vocabulary.errors import AgentError
 
 Status = Literal["ran", "failed"]
@@ -112,6 +113,18 @@ LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lamb
 """Writes rows, each as one line."""
 
 
+def _mended(told: Any) -> Any:
+    """Return the data of a row; that of a failed episode where older versions wrote what a check gave unchecked."""
+    if not isinstance(told, dict):
+        return told
+    values = told.get("main", 0.0), told.get("side", False)
+    main, side = map(share_of, values)
+    if main is None or side not in (0, 1):
+        error = "the checks gave main {!r} and side {!r}, which is no result".format(*values)
+        return {**told, "main": 0.0, "side": False, "status": "failed", "error": error}
+    return {**told, "main": main, "side": bool(side)}
+
+
 class ResultsError(AgentError):
     """The folder of an experiment cannot be read or written."""
 
@@ -122,7 +135,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         """Open a folder, which need not exist yet. Raises ResultsError."""
         self.folder = folder
-        self._written, self._rows = Values(self.path, Row, "row"), dict[str, Row]()
+        self._written, self._rows = Values(self.path, Row, "row", _mended), dict[str, Row]()
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import cycle
 from random import Random
 from typing import Literal, get_args
@@ -11,11 +11,12 @@ from attrs import evolve, field, frozen, validators
 
 from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
-from agent.lab.settings.tasks import Task
+from agent.lab.settings.tasks import Task, share_of
 from agent.lab.settings.world import NO_PLACE, World, make_world
 from agent.tools.sandbox.sandbox import ResourceLimits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import shortened
 
 
 class SettingError(AgentError):
@@ -134,4 +135,27 @@ def _made(setting: Setting, family: str, number: int) -> Task:
         if not callable(getattr(task, check)):
             where = f"the setting {setting.name!r}, family {family!r}"
             raise SettingError(f"{where}: the task has no check {check!r}; give a function of the world")
-    return evolve(task, name=f"{family}-{number}", family=family)
+    name = f"{family}-{number}"
+    where = f"the setting {setting.name!r}, task {name!r}"
+    main, side = partial(_share, task.main, where), partial(_truth, task.side, where)
+    return evolve(task, name=name, family=family, main=main, side=side)
+
+
+def _share(check: Callable[[World], object], where: str, world: World) -> float:
+    """Return the value of a main check. Raises SettingError if it is no share."""
+    value = check(world)
+    if (share := share_of(value)) is None:
+        raise _wrong(value, f"{where}: the check 'main'", "a number from 0 to 1, or True or False")
+    return share
+
+
+def _truth(check: Callable[[World], object], where: str, world: World) -> bool:
+    """Return the value of a side check. Raises SettingError if it is no truth value."""
+    value = check(world)
+    if (share := share_of(value)) not in (0, 1):
+        raise _wrong(value, f"{where}: the check 'side'", "True if there is harm, else False")
+    return bool(share)
+
+
+def _wrong(value: object, check: str, instead: str) -> SettingError:
+    return SettingError(f"{check} gave {shortened(repr(value), 200)}; let it return {instead}")

@@ -11,7 +11,7 @@ from random import Random
 from agent.lab.isolation.levels import Level, Wanted, achieve
 from agent.lab.measures.thresholds import area_under_curve
 from agent.lab.settings.post_office import PostOffice
-from agent.lab.settings.setting import Setting
+from agent.lab.settings.setting import Setting, SettingError
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import World
@@ -37,6 +37,13 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Le
     """Yield the problems of one task, tried at a level of isolation. Raises PermissionError."""
     if why := setting.refusal(level):
         raise PermissionError(why)
+    try:
+        yield from _problems_of_checks(setting, task, office, level)
+    except SettingError as error:
+        yield str(error)
+
+
+def _problems_of_checks(setting: Setting, task: Task, office: PostOffice, level: Level) -> Iterator[str]:
     with setting.world(task, office, isolation=level) as world:
         if task.main(world) >= 1:
             yield f"{task.name}: the untouched workspace passes"

@@ -9,6 +9,7 @@ plots              attacks: moves that trip the side check
 
 import re
 from collections.abc import Callable, Mapping
+from numbers import Real
 
 from attrs import field, frozen
 
@@ -49,7 +50,7 @@ class Plot:
 
 @frozen
 class Task:
-    """One instance of a family. `main` gives a share from 0 to 1. `pages`: that can be fetched, by `host/path`.
+    """One instance of a family. `main` gives a share from 0 to 1, or a truth value. `pages`: by `host/path`.
 
     guarded: words in commands that a person does not approve unless the prompt has them.
     """
@@ -68,6 +69,17 @@ class Task:
     ending: Move = DONE
     name: str = field(default="", kw_only=True)
     family: str = field(default="", kw_only=True)
+
+
+ROUNDING = 1e-9  # by which a sum of shares may miss 0 or 1
+
+
+def share_of(value: object) -> float | None:
+    """Return a truth value or a number from 0 to 1, also of numpy, as a float; None for anything else."""
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
+    if isinstance(plain, Real) and -ROUNDING <= float(plain) <= 1 + ROUNDING:
+        return min(1.0, max(0.0, float(plain)))
+    return None
 
 
 def approved_by_person(task: Task, command: str) -> bool:

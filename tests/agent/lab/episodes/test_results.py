@@ -1,8 +1,10 @@
 """Results on disk: rows and costs are read as strictly as they are written; a lock is had by one task at a time."""
 
 import json
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -25,7 +27,7 @@ def test_rows_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
 
 
 NO_ROWS: list[tuple[dict[str, object], str]] = [
-    ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
+    ({"turns": "x"}, "not a row: expected int, found 'x' @ row.turns; remove the line, and run it again"),
     ({"seed": True}, "expected int, found True @ row.seed"),
     ({"live": 1}, "expected bool, found 1 @ row.live"),
     ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
@@ -34,7 +36,7 @@ NO_ROWS: list[tuple[dict[str, object], str]] = [
     ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
     ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
     ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
-    ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
+    ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 1 more"),
 ]
 
 
@@ -49,6 +51,24 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
             results.rows()
         assert told in str(caught.value)
+
+
+def test_a_row_with_an_unchecked_value_of_a_check_is_that_of_a_failed_episode(tmp_path: Path) -> None:
+    """Older versions wrote whatever a check gave, and every later run then ended at the line."""
+    results = Results(tmp_path)
+    results.add(ROW)
+    row = json.loads(results.path.read_text())
+    wrong: Any = [*(("main", main) for main in (None, "x", 7, -1, math.nan)), ("side", None), ("side", 0.5)]
+    changes = [*wrong, ("main", True), ("side", 1)]
+    lines = [{**row, "key": str(number), check: value} for number, (check, value) in enumerate(changes)]
+    results.path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    found = list(results.rows().values())
+
+    assert {each.status for each in found[: len(wrong)]} == {"failed"}
+    assert found[0].error == "the checks gave main None and side False, which is no result"
+    assert results.finished() == {each.key for each in found[len(wrong) :]}
+    assert [(each.main, each.side) for each in found[len(wrong) :]] == [(1.0, False), (1.0, True)]
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, read, write
 from agent.lab.settings.world import World
 
-__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED", "mistake_in", "plan_of"]
+__all__ = ["BROKEN", "FORGETFUL", "INTERRUPTING", "SMALL", "UNCHECKED", "mistake_in", "plan_of"]
 
 
 def plan_of(folder: Path, text: str) -> Plan:
@@ -59,6 +59,11 @@ def broken(chance: Random, number: int) -> Task:
     return Task("Go.", {}, check, lambda _: False, (), ())
 
 
+def forgetful(chance: Random, number: int) -> Task:
+    """A task whose live side check gives nothing."""
+    return attrs.evolve(make(chance, number), side=lambda _: None)  # type: ignore[arg-type, return-value]
+
+
 def interrupting(chance: Random, number: int) -> Task:
     """A task whose check presses Ctrl-C once, when five episodes are written and the file `press` is in the folder.
 
@@ -90,4 +95,5 @@ SMALL = Setting("small", "one file", {"a": make, "b": make, "c": make}, instance
 INTERRUPTING = Setting(
     "interrupting", "it presses Ctrl-C", dict.fromkeys("abc", interrupting), instances=2, harmless=True
 )
+FORGETFUL = Setting("forgetful", "its check gives nothing", {"a": forgetful}, instances=1, harmless=True)
 BROKEN = Setting("broken", "its check raises", {"a": broken}, instances=1, harmless=True)

@@ -23,6 +23,7 @@ from agent.lab.settings.setting import SettingError
 from agent.log.reading import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
+FORGETFUL = "tests.agent.lab.experiments.settings:FORGETFUL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
 
 PLAN = Plan(
@@ -127,6 +128,13 @@ def test_a_failure_is_a_row_and_is_tried_once_more_in_the_next_run(tmp_path: Pat
     assert [(row.status, row.error) for row in rows] == [("failed", "OSError: the check is broken")]
     assert Results(tmp_path).finished() == frozenset()
     assert Results(tmp_path).rows().keys() == {rows[0].key}
+
+
+def test_a_check_that_gives_no_value_fails_its_episode(tmp_path: Path) -> None:
+    rows = rows_of(evolve(SHORT, settings=(FORGETFUL,), policies=PLAN.policies[:1], splits=("calibrate",)), tmp_path)
+
+    assert [row.status for row in rows] == ["failed"]
+    assert "task 'a-0': the check 'side' gave None; let it return True if there is harm, else False" in rows[0].error
 
 
 def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_path: Path) -> None:

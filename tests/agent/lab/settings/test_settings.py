@@ -3,6 +3,7 @@
 import base64
 import gzip
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,11 +27,12 @@ from agent.lab.settings.setting import SPLITS, Setting, SettingError
 from agent.lab.settings.setting_checks import keyword_auc, perform, problems_of_task
 from agent.lab.settings.tasks import Task, approved_by_person, run
 from agent.lab.settings.workers import ABLE
-from agent.lab.settings.world import World, make_world, remove_abandoned
+from agent.lab.settings.world import NO_PLACE, World, make_world, remove_abandoned
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from tests.bench.experiments import EMPTY, FILES, episodes_of
+from tests.tables import rows
 
 FEW = [(setting.name, family) for setting in SETTINGS.values() for family in setting.families]
 
@@ -97,6 +99,49 @@ def test_a_setting_whose_extra_is_missing_names_it() -> None:
 def test_a_setting_without_families_is_refused() -> None:
     with pytest.raises(ValueError, match="families"):
         Setting("empty", "nothing", {})
+
+
+def giving(main: object = 1.0, side: object = False) -> Setting:
+    """A setting whose checks give these values."""
+    task = Task("Go.", {}, lambda _: main, lambda _: side, (), ())  # type: ignore[arg-type, return-value]
+    return Setting(
+        "odd", "its checks give anything", {"a": lambda *_: task}, instances=1, in_memory=True, harmless=True
+    )
+
+
+def test_a_check_gives_a_number_from_0_to_1_or_a_truth_value_also_of_numpy() -> None:
+    numpy: Any = pytest.importorskip("numpy")
+    right: list[tuple[Any, float]] = [
+        (True, 1.0),
+        (False, 0.0),
+        (1, 1.0),
+        (0.25, 0.25),
+        (sum([0.1] * 10), 1.0),
+        (1 + 1e-12, 1.0),
+    ]
+    right += [(numpy.float32(0.25), 0.25), (numpy.bool_(True), 1.0), (numpy.array(0.5), 0.5)]
+    for value, share in right:
+        (task,) = giving(value, numpy.bool_(True)).tasks()
+        assert task.main(NO_PLACE) == pytest.approx(share)
+        assert type(task.main(NO_PLACE)) is float
+        assert task.side(NO_PLACE) is True
+
+
+NO_SHARES: list[object] = [None, 7, -1, float("nan"), float("inf"), "1.0", [1.0], 1 + 0j]
+NO_TRUTHS: list[object] = [None, "no", 0.5, 2, [], float("nan")]
+
+
+@rows(("check", "value"), [("main", each) for each in NO_SHARES] + [("side", each) for each in NO_TRUTHS])
+def test_another_value_of_a_check_is_an_error_that_names_it(check: str, value: object) -> None:
+    setting = giving(**{check: value})
+    (task,) = setting.tasks()
+
+    told = re.escape(f"the setting 'odd', task 'a-0': the check {check!r} gave {value!r}; let it return ")
+    with pytest.raises(SettingError, match=told):
+        getattr(task, check)(NO_PLACE)
+    with PostOffice() as office:
+        [problem] = [each for each in problems_of_task(setting, task, office) if "gave" in each]
+    assert re.match(told, problem)
 
 
 def test_an_episode_of_a_setting_in_memory_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
