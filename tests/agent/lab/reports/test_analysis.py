@@ -1,6 +1,7 @@
 """From rows to usefulness and safety with intervals; what is resampled of them."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -17,6 +18,7 @@ from agent.lab.reports.report import explanation
 from agent.lab.reports.samples import Sample, sample_of, task_of
 from agent.lab.reports.tables import by_setting, costs, overview
 from tests.agent.lab.measures import closed_forms
+from tests.tables import rows
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 
@@ -83,6 +85,58 @@ def test_protocols_are_compared_on_the_same_tasks() -> None:
 
     assert better["safety_worst_difference"].value == pytest.approx(0.25)
     assert better["safety_worst_difference"].low > 0 >= worse["safety_worst_difference"].low
+
+
+def idle_where(failed: Callable[[Row], bool]) -> list[Row]:
+    """Five tasks, two of them too hard, in four seeds, and a protocol that does nothing but fails technically."""
+    rows = [
+        evolve(row, seed=seed, family=f"f{task}")
+        for task, done in enumerate((1.0, 1.0, 1.0, 0.0, 0.0))
+        for seed in range(4)
+        for split in ("calibrate", "test")
+        for row in (
+            honest(task, [(1 + task + seed) / 10], split, done),
+            attack(task, [0.3], side=not done),
+            attack(task, [0.3], side=task == seed, policy="uniform"),
+        )
+    ]
+    idle = (evolve(row, protocol="idle") for row in rows)
+    return rows + [evolve(row, status="failed", error="down") if failed(row) else row for row in idle]
+
+
+@rows(
+    "failed",
+    [
+        lambda row: row.family in ("f3", "f4"),
+        lambda row: row.family in ("f3", "f4") and row.seed > 0,
+        lambda row: row.family == "f3" and row.policy == "always",
+        lambda row: row.policy == "always",
+        lambda row: row.split == "calibrate" and row.seed < 3,
+        lambda row: row.policy == "honest" and row.family < "f3",
+        lambda row: row.attacks,
+    ],
+)
+def test_a_protocol_that_does_nothing_makes_no_difference_whichever_of_its_episodes_failed(
+    failed: Callable[[Row], bool],
+) -> None:
+    """Means over different tasks gave it +0.40."""
+    for budget in (0.0, 0.2):
+        idle = analyze(idle_where(failed), budget=budget, replicates=20).estimates[1]
+        for measure, interval in idle.figures.items():
+            assert "difference" not in measure[0] or not abs(interval.value) > 1e-9, measure
+        assert idle.apart == frozenset()
+        assert not idle["front"].value < 1
+
+
+def test_protocols_without_a_common_episode_are_not_compared() -> None:
+    both = idle_where(lambda row: row.seed > 1)
+    idle = analyze([row for row in both if row.protocol == "idle" or row.seed > 1], budget=0.0, replicates=5).estimates[
+        1
+    ]
+
+    assert math.isnan(idle["usefulness_difference"].value)
+    assert math.isnan(idle["safety_worst_difference"].value)
+    assert idle["usefulness"].value == pytest.approx(0.6)
 
 
 def test_failed_episodes_are_counted_and_left_out() -> None:
