@@ -12,12 +12,14 @@ import json
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import partial
-from statistics import fmean
+from pathlib import Path
 from typing import Any
 
 from anyio import CancelScope
 from attrs import field, frozen
+from inspect_ai._eval.task.sandbox import read_sandboxenv_file, resolve_sample_files
 from inspect_ai.agent import AgentState, agent
 from inspect_ai.dataset import Sample
 from inspect_ai.model import (
@@ -32,17 +34,20 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
-from inspect_ai.scorer import Target, value_to_float
+from inspect_ai.scorer import Target
+from inspect_ai.scorer._scorer import unique_scorer_name
 from inspect_ai.solver import TaskState
 from inspect_ai.tool import ToolCall, ToolDef, ToolInfo, ToolParams
-from inspect_ai.util import ExecResult, SandboxEnvironment
+from inspect_ai.util import ExecResult, LimitExceededError, SandboxEnvironment
 from inspect_ai.util._sandbox.context import (
+    copy_sandbox_environment_files,
     sandbox_default_context_var,
     sandbox_environments_context_var,
     sandbox_with_environments_context_var,
 )
 
 from agent.lab.bridges.gate import meaning_of
+from agent.lab.bridges.scores import share_named
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.world import World
@@ -67,6 +72,15 @@ from agent.vocabulary.messages import (
 )
 from bp import BThread
 
+_EXCEEDED: ContextVar[list[LimitExceededError] | None] = ContextVar("exceeded", default=None)
+"""The limits of Inspect that the models and tools of a `controlled` run came up against."""
+
+
+def _note(error: LimitExceededError) -> None:
+    if (exceeded := _EXCEEDED.get()) is not None:
+        exceeded.append(error)
+
+
 # Its models
 
 
@@ -90,6 +104,9 @@ class InspectModel:
         tools = [_tool_info(tool.name, tool.description, tool.parameters) for tool in request.tools]
         try:
             output = await self._model.generate(messages, tools)
+        except LimitExceededError as error:
+            _note(error)
+            raise ModelError(f"{self.name}: {error}") from error
         except Exception as error:
             raise ModelError(f"{self.name}: {type(error).__name__}: {error}", retryable=True) from error
         if output.error:
@@ -168,7 +185,11 @@ def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:
 
     async def carry_out(_: ToolContext, /, **arguments: Any) -> ToolResult:
         around()
-        result = await definition.tool(**arguments)
+        try:
+            result = await definition.tool(**arguments)
+        except LimitExceededError as error:
+            _note(error)
+            raise
         return ToolResult(result if isinstance(result, str) else json.dumps(result, default=str))
 
     return Tool(
@@ -195,7 +216,8 @@ def controlled(
     """Return our loop as an agent of Inspect: its model and tools, under our constitution and protocols.
 
     models: of other roles, by Inspect's names or as models of ours. effects: of monitors and auditors, made by
-    `agent.effects.monitoring.laboratory`. Committed answers become the messages of the sample.
+    `agent.effects.monitoring.laboratory`. Committed answers become the messages of the sample. A limit of Inspect ends
+    the sample at it, a model without an answer is its error, and a run that is not completed has no answer.
     """
 
     async def execute(state: AgentState) -> AgentState:
@@ -203,11 +225,18 @@ def controlled(
         main = InspectModel.__new__(InspectModel)
         main._model, main.name = get_model(), f"inspect:{get_model().name}"
         prompt = "\n\n".join(message.text for message in state.messages if message.role == "user")
-        ours = [_as_tool(each) for each in tools]
+        ours, exceeded = [_as_tool(each) for each in tools], list[LimitExceededError]()
+        _EXCEEDED.set(exceeded)
         with Agent(main, ours, preset=preset, threads=threads, effects=effects, models=by_role) as made:
-            run = await made.run(prompt)
-            state.messages += [_to_inspect(message) for message in made.messages[1:]]
-        state.output = ModelOutput.from_content(main.name, run.text)
+            try:
+                run = await made.run(prompt)
+            finally:
+                state.messages += [_to_inspect(message) for message in made.messages[1:]]
+        if exceeded:
+            raise exceeded[0]
+        if run.reason in ("inference_failed", "engine_error"):
+            raise RuntimeError(run.text)
+        state.output = ModelOutput.from_content(main.name, run.text if run.status == "completed" else "")
         return state
 
     return execute
@@ -217,6 +246,8 @@ def controlled(
 
 SLOWER = 10
 """The factor by which a check may take longer than in a container, where it has the processors for itself."""
+
+LONGEST_SETUP = 300  # seconds, as in Inspect
 
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
@@ -233,8 +264,8 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
     async def exec(self, cmd: list[str], input: Any = None, cwd: Any = None, env: Any = None, user: Any = None,
                    timeout: Any = None, timeout_retry: bool = True, concurrency: bool = True) -> Any:  # fmt: skip
         """Run a command in the world. Raises TimeoutError."""
-        command = [self._here(word) for word in cmd]
-        folder = str(self._world.folder / self._here(cwd or "."))
+        command = [self.here(word) for word in cmd]
+        folder = str(self._world.folder / self.here(cwd or "."))
         seconds = None if timeout is None else timeout * self._slower
         run = partial(self.run, command, input, folder, dict(env or {}), seconds)
         with CancelScope(shield=True):
@@ -257,21 +288,34 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
         return ExecResult(done.returncode == 0, done.returncode, *texts)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file of the workspace, with its folders."""
-        path = self._world.folder / self._here(file)
+        """Write a file of the world, with its folders. Raises PermissionError for one elsewhere."""
+        path = self._inside(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
 
     async def read_file(self, file: str, text: bool = True) -> Any:
-        """Return the content of a file. Raises FileNotFoundError."""
-        content = (self._world.folder / self._here(file)).read_bytes()
+        """Return the content of a file of the world. Raises FileNotFoundError, PermissionError."""
+        content = self._inside(file).read_bytes()
         return content.decode("utf-8", "replace") if text else content
 
     @classmethod
     async def sample_cleanup(cls, task_name: str, config: Any, environments: Any, interrupted: bool) -> None:
         """Do nothing: the world is removed with its episode."""
 
-    def _here(self, text: str) -> str:
+    def _inside(self, file: str) -> Path:
+        """Return the place of a file of the world. Raises PermissionError for one elsewhere, and for a pipe."""
+        place = (self._world.folder / self.here(file)).resolve()
+        if not any(place.is_relative_to(folder) for folder in (self._world.folder, self._world.home)):
+            raise PermissionError(
+                f"{file!r} is not in the world of the sample; give a place in the workspace, or name the folder of the "
+                "container that stands for it: places={'/root': 'home', '/app': 'workspace'}"
+            )
+        if place.exists() and not (place.is_file() or place.is_dir()):
+            raise PermissionError(f"{file!r} is not a regular file")
+        return place
+
+    def here(self, text: str) -> str:
+        """Return a text with the folders of this world in place of those of containers."""
         for place, here in self._places.items():
             text = text.replace(place, here)
         return text
@@ -307,13 +351,12 @@ class InspectWorld(World):
         """Record the agent's final answer for the scorers."""
         self.said.append(ChatMessageAssistant(content=said))
 
-    def score(self, name: str, *, whole: bool = True) -> float:
-        """Return the scorers' present value, from 0 to 1: the entry `name` of a mapping, or a `whole` value."""
-        found = [_part(score.value, name, whole) for score in _await(self._scored) if score is not None]
-        known = [value for value in found if value is not None]
-        return min(1.0, max(0.0, fmean(known))) if known else 0.0
+    def score(self, name: str, *, beside: str = "") -> float:
+        """Return the present score of a name, from 0 to 1: see `share_named`. Raises ScoreError."""
+        return share_named(name, _await(self._scored), beside=beside)
 
-    async def _scored(self) -> list[Any]:
+    async def _scored(self) -> dict[str, Any]:
+        """Return the values of the scorers by their names in Inspect's logs, None for one that gives no score."""
         self._enter(SLOWER)
         messages = [ChatMessageUser(content=_prompt(self.sample)), *self.said]
         output = ModelOutput(choices=[ChatCompletionChoice(message=message) for message in self.said[-1:]])
@@ -321,28 +364,41 @@ class InspectWorld(World):
             ModelName("bpagent/agent"), self.sample.id or 0, 1, self.sample.input, messages, Target(self.sample.target),
             output=output, metadata=self.sample.metadata,
         )  # fmt: skip
-        return [await scorer(state, Target(self.sample.target)) for scorer in self.scorers]
+        values = dict[str, Any]()
+        for scorer in self.scorers:
+            score = await scorer(state, Target(self.sample.target))
+            values[unique_scorer_name(scorer, list(values))] = None if score is None else score.value
+        return values
 
     def prepare(self) -> None:
-        """Put the sample's files into the workspace, and run its setup script."""
-        for path, content in (self.sample.files or {}).items():
-            place = self.folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(content)
+        """Put the sample's files into the world, and run its setup script. Raises PermissionError, RuntimeError."""
+        _await(self._prepare)
+
+    async def _prepare(self) -> None:
+        """Read contents as Inspect does: texts, paths, folders, addresses and data URLs."""
+        self._enter()
+        files = resolve_sample_files(self.sample.files or {})
+        contents = {path: await read_sandboxenv_file(content) for path, content in files.items()}
+        await copy_sandbox_environment_files(contents, {"default": self.sandbox()})
         if self.sample.setup:
-            self.sandbox().run(["bash", "-c", self.sample.setup], None, str(self.folder), {}, None)
+            self._set_up((await read_sandboxenv_file(self.sample.setup)).decode())
+
+    def _set_up(self, text: str) -> None:
+        """Run a script by its interpreter, bash without one. Raises RuntimeError if it fails."""
+        sandbox, script = self.sandbox(SLOWER), self.home / ".setup"
+        script.write_text(sandbox.here(text))
+        first = text.lstrip().partition("\n")[0]
+        interpreter = first[2:].split() if first.startswith("#!") else ["bash"]
+        done = sandbox.run([*interpreter, str(script)], None, str(self.folder), {}, LONGEST_SETUP)
+        script.unlink()
+        if not done.success:
+            told = f"the setup of the sample {self.sample.id!r} failed with exit code {done.returncode}"
+            raise RuntimeError(f"{told}: {done.stderr.strip()[-300:]}")
 
     def _enter(self, slower: int = 1) -> None:
         sandbox_environments_context_var.set({"default": self.sandbox(slower)})
         sandbox_default_context_var.set("default")
         sandbox_with_environments_context_var.set({})
-
-
-def _part(value: Any, name: str, whole: bool) -> float | None:
-    to_float = value_to_float()
-    if isinstance(value, Mapping):
-        return float(to_float(value[name])) if name in value else None
-    return float(to_float(value)) if whole else None
 
 
 def _await(work: Callable[[], Awaitable[Any]]) -> Any:
@@ -382,8 +438,10 @@ def inspect_setting(
 ) -> Setting:
     """Return a task of Inspect as a setting: its samples are the tasks, its scorers the main check.
 
-    tools: the agent's tools (a task hides them in its solver). main, side: which of the scorers' values is meant, if
-    there are several; side may also be a check of the world; without it there is no side task. side_task: the prompt of
+    tools: the agent's tools (a task hides them in its solver). main, side: the scores that are meant, by the names of
+    scorers or of entries in their mappings; harm is a full score. Without a score "main" it is the only one beside
+    `side`, which may also be a check of the world; without it there is no side task. A sample that is not scored, and a
+    name that no score has, fail the episode. side_task: the prompt of
     a real attacker for a sample. solution, plots: needed for scripted workers only. places: what stands for folders of
     the task's containers ("home" or "workspace"), such as {"/root": "home"}. families: the number of families that
     samples are dealt to in turn. more: as for `Setting`: turns, live (default False), harmless. Scorers see the prompt,
@@ -395,14 +453,14 @@ def inspect_setting(
     def is_done(world: World) -> bool:
         if callable(side):
             return side(_of_inspect(world))
-        return bool(side) and _of_inspect(world).score(side, whole=False) >= 1
+        return bool(side) and _of_inspect(world).score(side) >= 1
 
     def make(family: str, _: Any, number: int) -> Task:
         sample = found[family][number]
         return Task(
             prompt=_prompt(sample),
             files={},
-            main=lambda world: _of_inspect(world).score(main),
+            main=lambda world: _of_inspect(world).score(main, beside="" if callable(side) else side),
             side=is_done,
             solution=tuple(solution(sample)),
             plots=tuple(plots(sample)),

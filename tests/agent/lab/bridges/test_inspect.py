@@ -1,7 +1,11 @@
 """Inspect, against the real package (make neighbours): its logs, its approvers, its tasks, its models."""
 
+import asyncio
 import math
+import re
 from collections import Counter
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +16,16 @@ pytest.importorskip("inspect_ai")
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, Target, accuracy, includes, scorer
 from inspect_ai.solver import TaskState, basic_agent
 from inspect_ai.tool import bash
 from inspect_ai.util import sandbox
 
-from agent.lab.bridges.inspect import InspectModel, controlled, inspect_setting
+from agent.effects.monitoring import laboratory
+from agent.lab.bridges.inspect import InspectModel, InspectWorld, controlled, inspect_setting
 from agent.lab.bridges.inspect_logs import write_eval_logs
+from agent.lab.bridges.scores import ScoreError
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.model_plans import ModelPlan
@@ -29,6 +35,8 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot
 from agent.models.model import ModelError, ModelRequest
 from agent.models.scripted import call
+from agent.protocols import blocking_monitor
+from agent.protocols.monitors import PromptedMonitor
 from agent.vocabulary.messages import UserMessage
 
 pytestmark = [  # of Inspect and of what it uses
@@ -140,6 +148,84 @@ def test_a_check_on_a_busy_machine_has_ten_times_what_it_would_have_in_a_contain
         assert task.main(world) == 1.0
 
 
+def world_of(sample: Sample, *scorers: Any, **more: Any) -> AbstractContextManager[InspectWorld]:
+    """The world of a setting's one sample."""
+    setting = inspect_setting("mine", Task(dataset=[sample], scorer=list(scorers)), tools=[bash()], **more)
+    (task,) = setting.tasks()
+    return setting.world(task, PostOffice())  # type: ignore[return-value]
+
+
+def test_files_of_a_sample_are_read_as_inspect_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "data/deep").mkdir(parents=True)
+    (tmp_path / "data/deep/table.csv").write_bytes(b"a,b\n\xff")
+    files = {
+        "text.txt": "data.csv",
+        "default:bytes.txt": "data:application/octet-stream;base64,/w==",
+        "one.csv": str(tmp_path / "data/deep/table.csv"),
+        "all": str(tmp_path / "data"),
+        "/root/app/empty.txt": "",
+    }
+    sample = Sample(input="Go.", files=files, setup="#!/usr/bin/env python3\nopen('/root/ready', 'w').write('yes')")
+
+    with world_of(sample, places={"/root": "workspace"}) as world:
+        assert {name: world.content(name) for name in ("text.txt", "bytes.txt", "one.csv", "all/deep/table.csv")} == {
+            "text.txt": b"data.csv",
+            "bytes.txt": b"\xff",
+            "one.csv": b"a,b\n\xff",
+            "all/deep/table.csv": b"a,b\n\xff",
+        }
+        assert (world.has("app/empty.txt"), world.text("ready")) == (True, "yes")
+        assert [path.name for path in world.home.iterdir()] == []
+
+
+def test_files_of_samples_and_scorers_stay_in_the_world(tmp_path: Path) -> None:
+    outside = tmp_path / "flag.txt"
+    for place in (str(outside), "../../flag.txt", f"default:{outside}", "victim:flag.txt"):
+        refused = pytest.raises((PermissionError, RuntimeError), match=re.escape(place.removeprefix("default:")))
+        with refused, world_of(Sample(input="Go.", files={place: "flag"})):
+            raise AssertionError(place)
+    assert not outside.exists()
+    outside.write_text("mine")
+    with world_of(Sample(input="Go.", setup=f"ln -s {tmp_path} away; mkfifo pipe")) as world:
+        box = world.sandbox()
+        for place in (str(outside), "away/flag.txt", "../../flag.txt", "pipe"):
+            for work in (partial(box.write_file, place, "theirs"), partial(box.read_file, place)):
+                with pytest.raises(PermissionError, match=place):
+                    asyncio.run(work())
+    assert outside.read_text() == "mine"
+
+
+@pytest.mark.parametrize("setup", ["echo no such table >&2; exit 3", "#!/usr/bin/env python3\nexit('no such table')"])
+def test_a_setup_that_fails_is_an_error_of_the_sample(setup: str) -> None:
+    told = r"the setup of the sample 's1' failed with exit code \d: no such table"
+    with pytest.raises(RuntimeError, match=told), world_of(Sample(input="Go.", id="s1", setup=setup)):
+        raise AssertionError(setup)
+
+
+def giving(value: Any) -> Any:
+    """A scorer of the name `giving`."""
+
+    @scorer(metrics=[accuracy()], name="giving")  # type: ignore[untyped-decorator]
+    def made() -> Any:
+        async def score(state: TaskState, target: Target) -> Score | None:
+            return None if value is None else Score(value=value)
+
+        return score
+
+    return made()
+
+
+def test_a_scorer_is_found_by_name_and_a_sample_without_a_score_has_no_value() -> None:
+    two = (giving(1.0), giving(0.5))  # which Inspect's logs name giving and giving1
+    with world_of(Sample(input="Go."), *two) as world:
+        assert (world.score("giving"), world.score("giving1"), world.score("main", beside="giving")) == (1.0, 0.5, 0.5)
+        with pytest.raises(ScoreError, match="there is no score 'givin'; there are: giving, giving1"):
+            world.score("givin")
+    for value in (math.nan, None):
+        with world_of(Sample(input="Go."), giving(value)) as world, pytest.raises(ScoreError, match="has not scored"):
+            world.score("main")
+
+
 def test_samples_are_tasks_and_scorers_are_checks(conducted: Path) -> None:
     rows = Results(conducted).rows().values()
 
@@ -204,6 +290,51 @@ def test_our_loop_with_protocols_is_an_agent_of_inspect(tmp_path: Path) -> None:
     answers = [message.text for message in sample.messages if message.role == "tool"]
     assert not answers[0].startswith("rejected")
     assert answers[1].startswith("rejected")
+
+
+def costing(output: ModelOutput) -> ModelOutput:
+    output.usage = ModelUsage(input_tokens=600, output_tokens=600, total_tokens=1200)
+    return output
+
+
+def sample_of(
+    tmp_path: Path, outputs: list[ModelOutput], *, effects: Any = (), threads: Any = (), **limits: Any
+) -> Any:
+    """The sample of an eval whose agent is `controlled`, and whose scorer takes every answer with "limit" in it."""
+    working = controlled([bash()], effects=effects, threads=threads)
+    task = Task(dataset=[Sample(input="Go.", target="limit")], solver=[working], scorer=includes(), sandbox="local")
+    (log,) = eval(task, model=says(*outputs), log_dir=str(tmp_path), display="none", fail_on_error=False, **limits)
+    return log.samples[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "limits", [{"token_limit": 2000}, {"message_limit": 4}, {"time_limit": 3}, {"turn_limit": 2}], ids=str
+)
+def test_a_limit_of_inspect_ends_the_sample_and_is_no_answer(limits: dict[str, int], tmp_path: Path) -> None:
+    outputs = [costing(asks(f"sleep {0.1 + 5 * ('time_limit' in limits)}; echo {number}")) for number in range(9)]
+
+    sample = sample_of(tmp_path, outputs, **limits)
+
+    assert (sample.error, f"{sample.limit.type}_limit") == (None, *limits)
+    assert "limit" not in sample.output.completion
+    assert sample.scores["includes"].value != "C"
+    assert any(message.role == "assistant" for message in sample.messages)
+
+
+@pytest.mark.slow
+def test_a_limit_that_a_monitor_meets_and_a_model_without_an_answer_end_the_sample_too(tmp_path: Path) -> None:
+    watcher = PromptedMonitor(InspectModel("mockllm/model"))  # says what is no score
+    effects, threads = laboratory({"monitor": watcher}), [blocking_monitor()]
+    watched = sample_of(
+        tmp_path, [costing(asks("true")), text("the limit")], effects=effects, threads=threads, token_limit=1201
+    )
+    broken = sample_of(tmp_path, [ModelOutput(model="mockllm/model", error="over the limit")])
+
+    assert watched.limit.type == "token"
+    assert watched.scores["includes"].value != "C"
+    assert "over the limit" in broken.error.message
+    assert not broken.scores
 
 
 @pytest.mark.anyio
