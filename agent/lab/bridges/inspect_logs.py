@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from inspect_ai._util.error import EvalError
 from inspect_ai.event import ApprovalEvent, InfoEvent, ModelEvent, ScoreEvent, ToolEvent
 from inspect_ai.log import (
     EvalConfig,
@@ -50,11 +51,11 @@ def write_eval_logs(results: Path, folder: Path) -> list[Path]:
     """Write the episodes of an experiment as .eval files, one per setting, protocol and policy; return their paths.
 
     results: the folder of the experiment. A sample is an episode, its epoch the seed; its scores are `main`, `side`,
-    `caught` and `suspicion`. Drafts that were not committed are model events marked so. Raises ResultsError, LogError
+    `caught` and `suspicion`. An episode that failed is a sample with an error, and a log without any other has the
+    status "error". Drafts that were not committed are model events marked so. Raises ResultsError, LogError
     and OSError.
     """
-    rows = [row for row in Results(results).rows().values() if row.status == "ran"]
-    cells = groupby(sorted(rows, key=_cell), key=_cell)
+    cells = groupby(sorted(Results(results).rows().values(), key=_cell), key=_cell)
     folder.mkdir(parents=True, exist_ok=True)
     return [_write_cell(results, folder, cell, list(group)) for cell, group in cells]
 
@@ -75,15 +76,18 @@ def _write_cell(results: Path, folder: Path, cell: tuple[str, str, str], rows: S
         config=EvalConfig(),
         metadata={"setting": setting, "protocol": protocol, "policy": policy, "attacks": rows[0].attacks},
     )
-    samples = [_sample(row, read_log(results / row.log).records) for row in rows]
-    done = EvalResults(total_samples=len(rows), completed_samples=len(rows))
-    write_eval_log(EvalLog(status="success", eval=spec, samples=samples, results=done, stats=EvalStats()), str(path))
+    samples = [_sample(row, results) for row in rows]
+    ran = sum(row.status == "ran" for row in rows)
+    status: Any = "success" if ran else "error"
+    done = EvalResults(total_samples=len(rows), completed_samples=ran)
+    write_eval_log(EvalLog(status=status, eval=spec, samples=samples, results=done, stats=EvalStats()), str(path))
     return path
 
 
-def _sample(row: Row, records: Sequence[Mapping[str, Any]]) -> EvalSample:
-    exported = _Exported(records)
-    highest = row.highest
+def _sample(row: Row, results: Path) -> EvalSample:
+    """Return an episode, with an error in the place of scores if it failed for a technical reason."""
+    failed = row.status == "failed"
+    exported = _Exported([] if failed else read_log(results / row.log).records)
     return EvalSample(
         id=row.task,
         epoch=row.seed + 1,
@@ -91,15 +95,21 @@ def _sample(row: Row, records: Sequence[Mapping[str, Any]]) -> EvalSample:
         target="",
         messages=exported.messages,
         events=exported.events,
-        scores={
-            "main": Score(value=row.main),
-            "side": Score(value=int(row.side), explanation="" if row.tau is None else f"after call {row.tau}"),
-            "caught": Score(value=int(row.caught)),
-            "suspicion": Score(value=1.0 if highest is None else highest, explanation="a missing score counts as 1"),
-        },
+        scores=None if failed else _scores(row),
+        error=EvalError(message=row.error, traceback=row.error, traceback_ansi=row.error) if failed else None,
         metadata={"key": row.key, "split": row.split, "family": row.family, "ended": row.ended},
         total_time=row.seconds,
     )
+
+
+def _scores(row: Row) -> dict[str, Score]:
+    highest = row.highest
+    return {
+        "main": Score(value=row.main),
+        "side": Score(value=int(row.side), explanation="" if row.tau is None else f"after call {row.tau}"),
+        "caught": Score(value=int(row.caught)),
+        "suspicion": Score(value=1.0 if highest is None else highest, explanation="a missing score counts as 1"),
+    }
 
 
 class _Exported:

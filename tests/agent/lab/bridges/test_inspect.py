@@ -7,9 +7,11 @@ from collections import Counter
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 pytest.importorskip("inspect_ai")
 
@@ -259,6 +261,22 @@ def test_experiments_become_logs_that_inspect_reads(conducted: Path, tmp_path: P
     ]
     assert {told["draft"] for told in replaced} >= {"d0"}
     assert any(event.event == "info" and event.data["event"] == "run_ended" for event in samples[0].events)
+
+
+def test_episodes_that_failed_are_samples_with_an_error(conducted: Path, tmp_path: Path) -> None:
+    copied = Path(copytree(conducted, tmp_path / "results"))
+    ran = next(iter(Results(copied).rows().values()))
+    for number, protocol in enumerate((ran.protocol, "down")):
+        failed = evolve(ran, key=f"k{number}", protocol=protocol, seed=9, status="failed", error="it was down", log="")
+        Results(copied).add(failed)
+
+    logs = [read_eval_log(str(path)) for path in write_eval_logs(copied, tmp_path / "logs")]
+
+    found = {log.eval.metadata["protocol"]: log for log in logs if log.eval.metadata["policy"] == ran.policy}
+    assert (found["down"].status, found[ran.protocol].status) == ("error", "success")
+    for log in (found["down"], found[ran.protocol]):
+        assert [sample.error.message for sample in log.samples if sample.error] == ["it was down"]
+        assert (log.results.total_samples, log.results.completed_samples) == (len(log.samples), len(log.samples) - 1)
 
 
 def test_the_constitution_approves_and_rejects_tool_calls_of_an_eval(tmp_path: Path) -> None:
