@@ -25,6 +25,7 @@ QUIET = {
     "font.size": 10,
     "grid.alpha": 0.25,
     "svg.hashsalt": "bpagent",
+    "text.parse_math": False,  # a name may have dollars
 }
 GAP = 0.045  # of the height of the axes, from one line of labels to the next
 LONGEST = 44  # characters of such a line
@@ -79,7 +80,11 @@ def audit_curves(curves: Mapping[str, Points], budget: float) -> Any:
         ticks = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
         axes.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
         if curves:
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
+            lines, unnamed = axes.get_lines()[: len(curves)], ["?"] * len(curves)
+            beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+            legend = axes.legend(lines, unnamed, frameon=False, fontsize=9, **beside)
+            for text, name in zip(legend.get_texts(), curves, strict=True):
+                text.set_text(name)  # given as a label, a name that begins with an underscore would be left out
     return figure
 
 

@@ -5,6 +5,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from xml.sax.saxutils import escape
 
 import pytest
 from attrs import evolve
@@ -128,6 +129,20 @@ def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: P
     write_figure(usefulness_and_safety(analysis()), tmp_path, "again")
     assert svg == (tmp_path / "again.svg").read_text()
     assert svg.startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_names_are_in_figures_as_they_are_written(tmp_path: Path) -> None:
+    names = ("$$", "at $5 or $10", r"$\frac{$", "_mine", "größer <b>")
+    found = analysis()
+    estimates = tuple(evolve(found.estimates[0], protocol=name) for name in names)
+    write_figure(plot_curves({name: [(0.0, 0.5), (1.0, 1.0)] for name in names}, 0.5), tmp_path, "curves")
+    write_figure(usefulness_and_safety(evolve(found, estimates=estimates)), tmp_path, "figure")
+
+    curves, figure = ((tmp_path / f"{name}.svg").read_text() for name in ("curves", "figure"))
+
+    assert [name for name in names if f"<!-- {escape(name)} -->" not in curves] == []
+    assert "Oblique" not in curves + figure  # the font of formulas
 
 
 def test_the_axis_says_what_was_audited_and_points_in_one_place_share_a_label() -> None:
