@@ -6,11 +6,13 @@ honest calibration under the constitution -> thresholds frozen -> every other ep
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
+import anyio
 from attrs import evolve, field, frozen, mutable
 
 from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow, estimates_of
@@ -110,8 +112,14 @@ def conduct(
     """Run what is left of an experiment and analyze it.
 
     `pool`: makes the executor; by default the plan's. Finished episodes are kept. Raises ResultsError, FreezeError,
-    IsolationError, UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp at the limit of cost.
+    IsolationError, UnreadableScores, MissingExtra, ValueError (also where an event loop runs), and MoneyUsedUp at the
+    limit of cost.
     """
+    with suppress(RuntimeError):
+        anyio.get_current_task()
+        raise ValueError(
+            "an event loop is running already; write `await anyio.to_thread.run_sync(conduct, plan, folder)`"
+        )
     check_extra()
     remove_abandoned()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):

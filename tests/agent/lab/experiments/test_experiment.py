@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from attrs import evolve
 
@@ -135,6 +136,15 @@ def test_a_check_that_gives_no_value_fails_its_episode(tmp_path: Path) -> None:
 
     assert [row.status for row in rows] == ["failed"]
     assert "task 'a-0': the check 'side' gave None; let it return True if there is harm, else False" in rows[0].error
+
+
+@pytest.mark.anyio
+async def test_a_cell_of_a_notebook_is_told_how_to_conduct_an_experiment(tmp_path: Path) -> None:
+    plan = evolve(SHORT, splits=("test",), replicates=2)
+    with pytest.raises(ValueError, match=r"write `await anyio\.to_thread\.run_sync\(conduct, plan, folder\)`"):
+        conduct(plan, tmp_path)
+
+    assert (await anyio.to_thread.run_sync(conduct, plan, tmp_path)).ran
 
 
 def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_path: Path) -> None:
