@@ -6,6 +6,7 @@
 A failure shows the end of the trace: each event with its requester, refusals with reasons, and requests held back.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
@@ -16,7 +17,7 @@ from attrs import fields, frozen, has
 from agent.history.playback import Held, retrace
 from agent.log.reading import RecordedRun, recorded_steps
 from agent.session.agent import Run
-from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.calls import ToolCall, thaw
 from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
 from bp import Event, EventSet, FrozenMapping, Refusals, Step, contains, where
@@ -148,6 +149,10 @@ def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
     if unknown and isinstance(parameters, dict):
         known = ", ".join(parameters) or "none"
         raise ValueError(f"the tool {start.tool!r} has no parameter {unknown[0]!r}; its parameters: {known}")
+    tool = run.agent.toolbox.get(start.tool) if isinstance(run, Run) else None
+    for problem in tool.shape.problems(thaw(start.arguments)) if tool else ():
+        if re.split(r"[:.\[]", problem)[0] in start.arguments:  # others are missing here
+            raise ValueError(f"no start of the tool {start.tool!r} can have these arguments: {problem}")
 
 
 def _found(steps: Iterable[Step], events: Any) -> list[int]:

@@ -38,7 +38,10 @@ def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise LogInUse(f"the log {path} is in use by {_holder(descriptor)}; wait for its end, or end it") from error
+        holder, cure = _holder(descriptor), "wait for its end, or end it"
+        if holder == f"process {os.getpid()}":
+            holder, cure = f"{holder}, which is this one", "close its agent first, or use `with Agent(...) as agent:`"
+        raise LogInUse(f"the log {path} is in use by {holder}; {cure}") from error
 
 
 def check_free(path: Path) -> None:

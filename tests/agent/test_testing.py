@@ -187,6 +187,8 @@ def test_an_assertion_about_nothing_is_a_mistake(run: Run) -> None:
         (started("notes"), "the agent has no tool 'notes'; its tools: note, grumble"),
         ([GateRejected, started("notes")], "the agent has no tool 'notes'"),
         (started("note", txt="a"), "the tool 'note' has no parameter 'txt'; its parameters: text"),
+        (started("note", text=1), "no start of the tool 'note' can have these arguments: text: expected a string"),
+        (started("note", text=None), "no start of the tool 'note' can have these arguments: text: expected a string"),
     ],
 )
 def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said: str) -> None:

@@ -230,7 +230,10 @@ def test_a_log_that_is_written_or_was_changed_is_refused_and_stays_as_it_was(
     whole: Agent, tools: tuple[Tool, ...]
 ) -> None:
     assert whole.log_path is not None
-    with resume(whole.log_path, ScriptedModel([]), tools), pytest.raises(LogInUse, match=f"process {os.getpid()}"):
+    with (
+        resume(whole.log_path, ScriptedModel([]), tools),
+        pytest.raises(LogInUse, match=f"process {os.getpid()}, which is this one; close"),
+    ):
         resume(whole.log_path, ScriptedModel([]), tools)
     changed = whole.log_path.with_name("changed.jsonl")
     head, name, tail = whole.log_path.read_text().partition('"name":"call_answered"')
