@@ -226,11 +226,12 @@ def controlled(
         main._model, main.name = get_model(), f"inspect:{get_model().name}"
         prompt = "\n\n".join(message.text for message in state.messages if message.role == "user")
         ours, exceeded = [_as_tool(each) for each in tools], list[LimitExceededError]()
-        _EXCEEDED.set(exceeded)
+        noted = _EXCEEDED.set(exceeded)
         with Agent(main, ours, preset=preset, threads=threads, effects=effects, models=by_role) as made:
             try:
                 run = await made.run(prompt)
             finally:
+                _EXCEEDED.reset(noted)
                 state.messages += [_to_inspect(message) for message in made.messages[1:]]
         if exceeded:
             raise exceeded[0]
