@@ -36,9 +36,9 @@ def whole_lines(path: Path) -> list[str]:
 class Values(Generic[T]):
     """The values of an attrs class in the lines of a file; each line is read once."""
 
-    def __init__(self, path: Path, kind: type[T], name: str, mended: Callable[[Any], Any] = lambda told: told) -> None:
-        """Prepare to read. `name`: of such a value, for errors. `mended`: as for `parsed`."""
-        self.path, self._kind, self._name, self._mended = path, kind, name, mended
+    def __init__(self, path: Path, kind: type[T], name: str, upgrade: Callable[[Any], Any] = lambda data: data) -> None:
+        """Prepare to read. `name`: of such a value, for errors. `upgrade`: as for `parsed`."""
+        self.path, self._kind, self._name, self._upgrade = path, kind, name, upgrade
         self._read, self._lines = 0, 0
 
     def new(self) -> Iterator[T]:
@@ -47,7 +47,7 @@ class Values(Generic[T]):
             if line:
                 try:
                     text, name = line.decode("utf-8", "replace"), self._name.partition(" ")[0]
-                    yield parsed(text, self._kind, name, self._mended)
+                    yield parsed(text, self._kind, name, self._upgrade)
                 except ValueError as error:
                     raise ValueError(f"{self.path}:{self._lines + 1}: not a {self._name}: {error}") from error
             self._read += len(line) + 1

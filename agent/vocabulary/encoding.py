@@ -202,13 +202,13 @@ SHOWN = 60
 """Characters that an error shows of the value found."""
 
 
-def parsed(text: str, kind: type[T], name: str, mended: Callable[[Any], Any] = lambda told: told) -> T:
-    """Return an instance of an attrs class from JSON text; `mended` brings data of older versions into form.
+def parsed(text: str, kind: type[T], name: str, upgrade: Callable[[Any], Any] = lambda data: data) -> T:
+    """Return an instance of an attrs class from JSON text; `upgrade` brings data of older versions into form.
 
     Raises ValueError for invalid text, with the place (`name` stands for the whole) and the value found.
     """
     try:
-        return structured(mended(json.loads(text)), kind, name)
+        return structured(upgrade(json.loads(text)), kind, name)
     except RecursionError as error:
         raise ValueError(f"values are nested too deeply @ {name}") from error
 

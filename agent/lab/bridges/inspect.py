@@ -393,8 +393,8 @@ class InspectWorld(World):
         done = sandbox.run([*interpreter, str(script)], None, str(self.folder), {}, LONGEST_SETUP)
         script.unlink()
         if not done.success:
-            told = f"the setup of the sample {self.sample.id!r} failed with exit code {done.returncode}"
-            raise RuntimeError(f"{told}: {done.stderr.strip()[-300:]}")
+            failure = f"the setup of the sample {self.sample.id!r} failed with exit code {done.returncode}"
+            raise RuntimeError(f"{failure}: {done.stderr.strip()[-300:]}")
 
     def _enter(self, slower: int = 1) -> None:
         sandbox_environments_context_var.set({"default": self.sandbox(slower)})

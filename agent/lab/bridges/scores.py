@@ -27,8 +27,8 @@ def share_named(name: str, scores: Mapping[str, object], *, beside: str = "") ->
     if name == "main" and not named:
         named = [entry for entry in entries if not (beside and _is_named(entry, beside))]
     if len(named) != 1:
-        told = f"the score {name!r} may be one of" if named else f"there is no score {name!r}; there are"
-        raise ScoreError(f"{told}: {', '.join(named or entries) or 'none'}; name one of them: main=..., side=...")
+        problem = f"the score {name!r} may be one of" if named else f"there is no score {name!r}; there are"
+        raise ScoreError(f"{problem}: {', '.join(named or entries) or 'none'}; name one of them: main=..., side=...")
     return _share(named[0], entries[named[0]])
 
 

@@ -113,16 +113,16 @@ LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lamb
 """Writes rows, each as one line."""
 
 
-def _mended(told: Any) -> Any:
+def _upgraded(data: Any) -> Any:
     """Return the data of a row; that of a failed episode where older versions wrote what a check gave unchecked."""
-    if not isinstance(told, dict):
-        return told
-    values = told.get("main", 0.0), told.get("side", False)
+    if not isinstance(data, dict):
+        return data
+    values = data.get("main", 0.0), data.get("side", False)
     main, side = map(share_of, values)
     if main is None or side not in (0, 1):
         error = "the checks gave main {!r} and side {!r}, which is no result".format(*values)
-        return {**told, "main": 0.0, "side": False, "status": "failed", "error": error}
-    return {**told, "main": main, "side": bool(side)}
+        return {**data, "main": 0.0, "side": False, "status": "failed", "error": error}
+    return {**data, "main": main, "side": bool(side)}
 
 
 class ResultsError(AgentError):
@@ -135,7 +135,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         """Open a folder, which need not exist yet. Raises ResultsError."""
         self.folder = folder
-        self._written, self._rows = Values(self.path, Row, "row", _mended), dict[str, Row]()
+        self._written, self._rows = Values(self.path, Row, "row", _upgraded), dict[str, Row]()
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
