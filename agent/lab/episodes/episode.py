@@ -158,7 +158,8 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
     exceeded = world.exceeded
 
     def judge() -> tuple[float, bool]:
-        found = task.main(world), observer.tau is not None or task.side(world)
+        main = task.main(world) if run.status == "completed" else 0.0
+        found = main, observer.tau is not None or task.side(world)
         leave()
         return found
 
@@ -168,7 +169,7 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
         episode,
         begun,
         ended=f"{run.status}/{run.reason}",
-        main=main if run.status == "completed" else 0.0,
+        main=main,
         side=side,
         tau=(last if observer.tau is None else observer.tau) if side and parts.setting.live else None,
         live=parts.setting.live,
