@@ -386,7 +386,7 @@ class InspectWorld(World):
 
     def _set_up(self, text: str) -> None:
         """Run a script by its interpreter, bash without one. Raises RuntimeError if it fails."""
-        sandbox, script = self.sandbox(SLOWER), self.home / ".setup"
+        sandbox, script = self.sandbox(), self.home / ".setup"
         script.write_text(sandbox.here(text))
         first = text.lstrip().partition("\n")[0]
         interpreter = first[2:].split() if first.startswith("#!") else ["bash"]

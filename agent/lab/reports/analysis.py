@@ -350,13 +350,12 @@ def _estimate(name: str, measured: Measured, front: float, level: float) -> Esti
         name,
         _best_response(rows, measured.policies, measured.budget),
         frozenset(apart),
-        {(measure, ""): figure for measure, figure in figures.items()} | dict(_against(name, measured)),
+        {(measure, ""): figure for measure, figure in figures.items()} | dict(_against(name, measured, both)),
     )
 
 
-def _against(name: str, measured: Measured) -> Iterator[tuple[tuple[str, str], Interval]]:
-    mine, both = measured.mine(name), measured.shared(name, measured.base)
-    differences = both.mine(name).once - both.rival(name).once
+def _against(name: str, measured: Measured, both: Measured) -> Iterator[tuple[tuple[str, str], Interval]]:
+    mine, differences = measured.mine(name), both.mine(name).once - both.rival(name).once
     for policy, once, forever, difference in zip(measured.policies, mine.once, mine.forever, differences, strict=True):
         clusters = measured.attacked(name, [policy])
         yield ("safety", policy), _share(once, clusters)
