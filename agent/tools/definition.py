@@ -221,9 +221,13 @@ class Tool:
                 return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
             with anyio.move_on_after(self.timeout):
                 return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_cancellation(error):
+                raise
             return _failure(error)
-        return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
+        runs_on = "" if inspect.iscoroutinefunction(self.body) else "it may still be running, and "
+        text = f"timed out after {self.timeout:g} seconds; {runs_on}its outcome is unknown"
+        return ToolResult(text, is_error=True)
 
     def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Like `run`, for a quick tool."""
@@ -231,7 +235,9 @@ class Tool:
             return ToolResult(flaw, is_error=True)
         try:
             return self._result(self.function(context or ToolContext(), **self.shape.build(arguments)))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return _failure(error)
 
     def _result(self, returned: object) -> ToolResult:
@@ -239,7 +245,10 @@ class Tool:
             try:
                 returned = ToolResult(returned if isinstance(returned, str) else _as_json(returned))
             except (TypeError, ValueError, RecursionError) as error:
-                text = f"the call has run, but {self.name!r} returned no text, JSON or ToolResult: {error}"
+                has_run = "the call has run, but "
+                if inspect.isgenerator(returned) or inspect.isasyncgen(returned) or inspect.iscoroutine(returned):
+                    has_run = "the call has not run: "
+                text = f"{has_run}{self.name!r} returned no text, JSON or ToolResult: {error}"
                 return ToolResult(text, is_error=True)
         text = _encodable(returned.text)
         return returned if text == returned.text else evolve(returned, text=text)
@@ -280,13 +289,17 @@ def tool(
         if category not in get_args(Category):
             raise TypeError(f"@tool(category={category!r}): a category is one of {', '.join(get_args(Category))}")
         signature = read_signature(function, ToolContext)
-        if quick and (inspect.iscoroutinefunction(function) or timeout is not None):
-            raise TypeError(f"@tool(quick=True): {function.__name__} must be synchronous, and cannot have a timeout")
+        source = signature.source
+        if inspect.isgeneratorfunction(source) or inspect.isasyncgenfunction(source):
+            cure = "return all at once, and show pieces with ToolContext.progress"
+            raise TypeError(f"tool {signature.name!r} is a generator, which would never run; {cure}")
+        if quick and (inspect.iscoroutinefunction(inspect.unwrap(source)) or timeout is not None):
+            raise TypeError(f"@tool(quick=True): {signature.name} must be synchronous, and cannot have a timeout")
         return Tool(
-            name=name or function.__name__,
+            name=name or signature.name,
             description=signature.description,
             shape=signature.parameters,
-            function=_runner(function, signature.context, quick=quick),
+            function=_runner(function, signature.context, here=quick or inspect.iscoroutinefunction(source)),
             category=category,
             parallel=parallel,
             quick=quick,
@@ -298,8 +311,8 @@ def tool(
     return define if function is None else define(function)
 
 
-def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
-    """Return `function` in the form of all tools: async unless quick, context first, arguments by name."""
+def _runner(function: Callable[..., Any], context_name: str | None, *, here: bool) -> Callable[..., object]:
+    """Return `function` in the form of all tools: context first, arguments by name; in a thread unless `here`."""
 
     def run_here(context: ToolContext, /, **arguments: Any) -> object:
         return function(**arguments) if context_name is None else function(**arguments, **{context_name: context})
@@ -308,7 +321,14 @@ def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bo
         context = evolve(context, progress=call_back(context.progress, current_token()))
         return await run_in_background(lambda: run_here(context, **arguments))
 
-    return run_here if quick or inspect.iscoroutinefunction(function) else run_in_thread
+    return run_here if here else run_in_thread
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Return whether an error is a cancellation or an interrupt by the user, or is a group with one."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_cancellation, error.exceptions))
+    return isinstance(error, KeyboardInterrupt | anyio.get_cancelled_exc_class())
 
 
 def _failure(error: BaseException) -> ToolResult:

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Annotated, Any, Literal, Union
 
@@ -418,8 +418,13 @@ def _described(hint: Any, text: str | None = None) -> Schema:
 
 @frozen
 class Signature:
-    """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
+    """A function as a tool: its name and description, its parameters, their marks, and the parameter for the context.
 
+    `source`: the function itself, where a partial or an object with `__call__` stands for it.
+    """
+
+    source: Callable[..., Any]
+    name: str
     description: str
     parameters: Shape
     marks: Marks
@@ -431,18 +436,22 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for an unsupported signature.
     """
-    name = getattr(function, "__name__", repr(function))
-    description, texts = _split_docstring(inspect.getdoc(function) or "")
+    source, bound = _without_partials(function)
+    name = getattr(source, "__name__", type(source).__name__)
+    described = source if hasattr(source, "__name__") else type(source).__call__
+    description, texts = _split_docstring(inspect.cleandoc(described.__doc__ or inspect.getdoc(source) or ""))
     if not description:
         raise TypeError(f"tool {name!r} has no docstring; say in one what it does, the model reads it")
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = typing.get_type_hints(described, include_extras=True)
     except NameError as error:
         raise TypeError(f"tool {name!r}: {error}; annotations must name things of its module") from error
     _check_returned(name, hints.get("return"))
     context: str | None = None
     fields, marks = Fields(), list[tuple[str, Mark, object]]()
     for key, parameter in inspect.signature(function).parameters.items():
+        if key in bound:
+            continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"tool {name!r}: parameter {key!r} cannot be given by name; a model gives names only")
         if hints.get(key) is context_type:
@@ -451,9 +460,18 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
         fields[key] = _field(name, parameter, hints, texts.pop(key, None))
         default = None if parameter.default is parameter.empty else parameter.default
         marks.extend((key, mark, default) for mark in find_marks(hints[key]))
-    if texts:
-        raise TypeError(f"tool {name!r} describes {', '.join(texts)}, but has no such parameter")
-    return Signature(description, _record(fields, dict), tuple(marks), context)
+    if strange := texts.keys() - inspect.signature(source).parameters.keys():
+        raise TypeError(f"tool {name!r} describes {', '.join(sorted(strange))}, but has no such parameter")
+    return Signature(described, name, description, _record(fields, dict), tuple(marks), context)
+
+
+def _without_partials(function: Callable[..., Any]) -> tuple[Callable[..., Any], frozenset[str]]:
+    """Return the callable in a partial, and the parameters that are bound by name: a model cannot give these."""
+    bound: frozenset[str] = frozenset()
+    while isinstance(function, partial):
+        bound |= function.keywords.keys()
+        function = function.func
+    return function, bound
 
 
 def _check_returned(name: str, annotation: Any) -> None:
