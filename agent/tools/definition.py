@@ -222,7 +222,7 @@ class Tool:
             with anyio.move_on_after(self.timeout):
                 return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
         except BaseException as error:
-            if _is_cancellation(error):
+            if is_cancellation(error):
                 raise
             return _failure(error)
         runs_on = "" if inspect.iscoroutinefunction(self.body) else "it may still be running, and "
@@ -324,10 +324,10 @@ def _runner(function: Callable[..., Any], context_name: str | None, *, here: boo
     return run_here if here else run_in_thread
 
 
-def _is_cancellation(error: BaseException) -> bool:
+def is_cancellation(error: BaseException) -> bool:
     """Return whether an error is a cancellation or an interrupt by the user, or is a group with one."""
     if isinstance(error, BaseExceptionGroup):
-        return any(map(_is_cancellation, error.exceptions))
+        return any(map(is_cancellation, error.exceptions))
     return isinstance(error, KeyboardInterrupt | anyio.get_cancelled_exc_class())
 
 

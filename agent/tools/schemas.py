@@ -523,7 +523,10 @@ _MOST_NAMED = 10  # problems listed in a message
 
 
 def foreign_shape(written: Mapping[str, Any]) -> Shape:
-    """Return the shape of an MCP server's schema. Raises ToolError if it is not a schema of an object."""
+    """Return the shape of an MCP server's schema: values are checked by it, a model is given `schema_for_models`.
+
+    Raises ToolError if it is not a schema of an object.
+    """
     try:
         import jsonschema_rs
     except ImportError as error:
@@ -533,8 +536,72 @@ def foreign_shape(written: Mapping[str, Any]) -> Shape:
     try:
         validator = jsonschema_rs.validator_for(dict(written), retriever=_refuse)
     except ValueError as error:
-        raise ToolError(f"no JSON Schema that can be used: {str(error)[:300]}") from error
-    return Shape(dict(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1))
+        raise ToolError(f"no JSON Schema that can be used: {' '.join(str(error).split())[:300]}") from error
+    return Shape(
+        schema_for_models(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1)
+    )
+
+
+_PARTS_BY_NAME = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
+_LISTS_OF_PARTS = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
+_PARTS = frozenset(["items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"])
+"""Keywords whose values are schemas, by name, in a list, or alone."""
+_ALTERNATIVES = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else")
+_NOT_AT_THE_TOP = frozenset([*_ALTERNATIVES, "not", "enum", "const", "$schema"])
+
+
+def schema_for_models(written: Mapping[str, Any]) -> Schema:
+    """Return a schema of an object as strict providers take it, which is never narrower.
+
+    Objects have `properties`, arrays `items`; alternatives of the whole are given as one set of properties.
+    """
+    sent: Schema = {word: value for word, value in _completed(written).items() if word not in _NOT_AT_THE_TOP}
+    return {**sent, "properties": _properties_of(written, written, frozenset())}
+
+
+def _properties_of(part: Any, whole: Mapping[str, Any], seen: frozenset[str]) -> Schema:
+    """Return the properties of an object and of its alternatives."""
+    if not isinstance(part, Mapping):
+        return {}
+    found: Schema = {}
+    for word in _ALTERNATIVES:
+        inner = part.get(word)
+        if isinstance(inner, str) and inner not in seen:
+            found |= _properties_of(_referred(inner, whole), whole, seen | {inner})
+        for each in inner if isinstance(inner, list) else [inner]:
+            found |= _properties_of(each, whole, seen)
+    return {**found, **_completed(part).get("properties", {})}
+
+
+def _referred(reference: str, whole: Mapping[str, Any]) -> Any:
+    """Return the part of a schema that a local reference names."""
+    part: Any = whole
+    for step in reference.removeprefix("#").split("/")[1:]:
+        part = part.get(step) if isinstance(part, Mapping) else None
+    return part
+
+
+def _completed(part: Any) -> Any:
+    """Return a schema with `properties` in each object and `items` in each array."""
+    if not isinstance(part, Mapping):
+        return {} if part is True else {"not": {}} if part is False else part
+    sent = {word: _completed_value(word, value) for word, value in part.items()}
+    kind = part.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    needed: Schema = {"properties": {}} if "object" in kinds else {}
+    return {**needed, **({"items": {}} if "array" in kinds else {}), **sent}
+
+
+def _completed_value(word: str, value: Any) -> Any:
+    if word in _PARTS_BY_NAME and isinstance(value, Mapping):
+        return {name: _completed(part) for name, part in value.items()}
+    if word in _LISTS_OF_PARTS and isinstance(value, list):
+        return [_completed(part) for part in value]
+    if word == "items" and isinstance(value, list):  # of the elements, one by one, in older drafts
+        return {"anyOf": [_completed(part) for part in value]} if value else {}
+    if word == "additionalProperties" and isinstance(value, bool):
+        return value
+    return _completed(value) if word in _PARTS else value
 
 
 def _told(validator: Any, value: object, path: str) -> Iterator[str]:
