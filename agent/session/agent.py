@@ -38,7 +38,7 @@ from agent.vocabulary.events import (
     SteeringGiven,
     StopAsked,
 )
-from agent.vocabulary.messages import Message, Usage, UserMessage
+from agent.vocabulary.messages import Message, Usage, UserMessage, with_calls_answered
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
 from bp.statements import as_list
@@ -498,7 +498,7 @@ class Agent:
 
     model: a model, or its name as on the command line, such as "gpt-5" or "script:FILE".
     preset: a name or a `Preset`. threads: b-threads in addition to the preset's: protocols, monitors, limits.
-    history: an earlier conversation to continue.
+    history: an earlier conversation to continue; open calls in it are answered "no result recorded".
     workspace: the folder of tools that have none; by default that of the other tools, else the current one.
     approve: the function that is asked for approvals; without it no user is present, and every answer is no. "later":
     the run rests, `run.status` is "waiting", and `decide` with another `run` continues it.
@@ -557,7 +557,7 @@ class Agent:
             system_prompt = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
         self.system_prompt = system_prompt
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
-        self._history, self.about = tuple(history), dict(about)
+        self._history, self.about = with_calls_answered(history), dict(about)
         self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)

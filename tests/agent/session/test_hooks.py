@@ -15,7 +15,14 @@ from agent.projections.narration import StreamEvent
 from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from agent.vocabulary.messages import (
+    NO_RESULT,
+    AssistantMessage,
+    Message,
+    RequestedCall,
+    ToolMessage,
+    UserMessage,
+)
 from tests.agent.conftest import MakeAgent, answers, grumble, note
 from tests.agent.soundness import broken_off
 
@@ -310,3 +317,16 @@ async def test_a_model_that_fails_is_an_error() -> None:
     with pytest.raises(RunError, match="no such model"):
         await agent_loop(messages, [], "", ScriptedModel([fail("no such model")]))
     assert messages == [UserMessage("Go")]
+
+
+async def test_open_calls_of_an_earlier_conversation_are_answered_before_the_prompt() -> None:
+    open_call = AssistantMessage("", (RequestedCall("a", "note", "{}"), RequestedCall("b", "note", "{}")))
+    answered = [open_call, ToolMessage("b", "noted"), ToolMessage("a", NO_RESULT, is_error=True)]
+    model = ScriptedModel(["Done."])
+    run = await Agent(model, history=[open_call, ToolMessage("b", "noted")]).run("Go on")
+    assert list(run.messages) == [*answered, UserMessage("Go on"), AssistantMessage("Done.")]
+    assert list(model.requests[0].messages) == [*answered, UserMessage("Go on")]
+
+    messages: list[Message] = [open_call, ToolMessage("b", "noted"), UserMessage("Go on")]
+    await agent_loop(messages, [], "", ScriptedModel(["Done."]))
+    assert messages == list(run.messages)
