@@ -325,7 +325,7 @@ def instructions(workspace: Path) -> str:
         return ""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            text = file.read(LONGEST_INSTRUCTIONS).decode("utf-8", "replace").strip()
+            text = file.read(LONGEST_INSTRUCTIONS).decode("utf-8-sig", "replace").strip()
     except OSError:
         return ""
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""

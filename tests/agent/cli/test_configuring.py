@@ -195,7 +195,7 @@ def test_a_project_that_is_the_home_folder_has_no_file_of_its_own(run: Run, home
 
 
 def test_agents_md_becomes_context_unless_it_links_outside(run: Run, workspace: Path, tmp_path: Path) -> None:
-    (workspace / "AGENTS.md").write_text("Use tabs {here}.\n")
+    (workspace / "AGENTS.md").write_text("\ufeffUse tabs {here}.\n")
     own = run(calls=[])[0]["system_prompt"]
     (tmp_path / "secret").write_text("sesame")
     (workspace / "AGENTS.md").unlink()
