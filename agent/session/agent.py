@@ -24,7 +24,7 @@ from agent.presets.preset import Preset
 from agent.projections import Projection
 from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
-from agent.tools.definition import Tool, Toolbox
+from agent.tools.definition import Tool, Toolbox, running
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import (
@@ -372,20 +372,24 @@ class Run(Projection):
         possible, and the agent accepts no further run.
         """
         async with self.agent.under_way:
-            try:
-                if not self._taken_up and self.agent.journal.is_under_way:
-                    raise RunError(RUN_RESTS)
-                await self._to_its_end()
-            finally:
-                await self._runner.close()
-                await self.agent.run_over()
-                with self._lock:
-                    self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
-                    self._over = True
-                    self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
-                    self._unposted.clear()
-                self.agent.journal.leave()
-                self._wake_readers()
+            with running(self.agent):
+                await self._drive()
+
+    async def _drive(self) -> None:
+        try:
+            if not self._taken_up and self.agent.journal.is_under_way:
+                raise RunError(RUN_RESTS)
+            await self._to_its_end()
+        finally:
+            await self._runner.close()
+            await self.agent.run_over()
+            with self._lock:
+                self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
+                self._over = True
+                self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
+                self._unposted.clear()
+            self.agent.journal.leave()
+            self._wake_readers()
 
     async def _to_its_end(self) -> None:
         try:
@@ -697,9 +701,10 @@ class Agent:
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
-        for step in steps:
-            self.journal.take_up(step)
-            self.toolbox.take_up(step.event)
+        with running(self):
+            for step in steps:
+                self.journal.take_up(step)
+                self.toolbox.take_up(step.event)
         self.lost_processes = self.journal.tracker.state.background
         self.journal.tracker.end_background("run", "program")
 

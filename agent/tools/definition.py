@@ -13,9 +13,12 @@ import json
 import os
 import pathlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, Generic, TypeVar, get_args, overload
+from weakref import WeakKeyDictionary
 
 import anyio
 from anyio.lowlevel import current_token
@@ -42,6 +45,38 @@ from agent.vocabulary.events import ActionDescribed, ToolFinished
 from bp import Event
 
 M = TypeVar("M")
+S = TypeVar("S")
+
+_RUNNING: ContextVar[Any] = ContextVar("the agent that runs", default=None)
+
+
+@contextmanager
+def running(agent: object) -> Iterator[None]:
+    """Give the tools that are used in the block the state of this agent."""
+    before = _RUNNING.set(agent)
+    try:
+        yield
+    finally:
+        _RUNNING.reset(before)
+
+
+class PerAgent(Generic[S]):
+    """State of tools, one for each agent that runs them; that of the first one is that of direct calls, too."""
+
+    def __init__(self, make: Callable[[], S]) -> None:
+        self._make, self._first, self._is_free = make, make(), True
+        self._of_agents: WeakKeyDictionary[Any, S] = WeakKeyDictionary()
+
+    @property
+    def own(self) -> S:
+        """The state of the agent that runs."""
+        agent = _RUNNING.get()
+        if agent is None:
+            return self._first
+        if agent not in self._of_agents:
+            self._of_agents[agent] = self._first if self._is_free else self._make()
+            self._is_free = False
+        return self._of_agents[agent]
 
 
 def ignore(_: object) -> None:
