@@ -25,7 +25,7 @@ def mend_surrogates(text: str) -> str:
 
 
 class WholeCharacters:
-    """Mends the pieces of streams: a piece that ends with half a character keeps it back for the next one."""
+    """Joins the halves of characters that two pieces of a stream hold."""
 
     def __init__(self) -> None:
         self._halves: dict[object, str] = {}

@@ -22,7 +22,7 @@ PATIENCE = 0.2  # seconds until a thread without work ends
 IDLE: list["SimpleQueue[Callable[[], None]]"] = []
 """The queues of threads without work: starting a thread takes longer than most calls."""
 DISCARDED: list[float] = []
-"""When the results of abandoned functions came, in seconds since 1970."""
+"""The times, in seconds since 1970, at which results of abandoned functions came and were discarded."""
 os.register_at_fork(after_in_child=IDLE.clear)  # the threads stay in the parent
 
 T = TypeVar("T")

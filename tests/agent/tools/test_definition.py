@@ -1,6 +1,7 @@
 """A function with annotations and a docstring is a tool, and a blocking one keeps no caller waiting."""
 
 import asyncio
+import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -8,10 +9,11 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from enum import Enum
 from functools import partial, wraps
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Required, TypedDict
+from uuid import UUID
 
 import anyio
 import jsonschema_rs
@@ -468,6 +470,69 @@ class Drawing:
     pass
 
 
+class Keys(TypedDict, total=False):
+    city: Required[Annotated[str, "where"]]
+    zip_code: str
+
+
+@dataclass
+class Visit:
+    city: str
+    zip_code: str = ""
+    a: list[int] = dataclasses.field(default_factory=list)
+
+
+@rows(
+    ("annotation", "given", "value"),
+    [
+        (Any, {"a": [1, None]}, {"a": [1, None]}),
+        (dict, {"a": 1}, {"a": 1}),
+        (dict[str, Any], {"a": {"b": []}}, {"a": {"b": []}}),
+        (list, [1, "a"], [1, "a"]),
+        (set[int], [1, 2, 1], {1, 2}),
+        (frozenset[str], ["a"], frozenset("a")),
+        (date, "2026-01-31", date(2026, 1, 31)),
+        (datetime | None, "2026-01-31T08:30:00Z", datetime(2026, 1, 31, 8, 30, tzinfo=UTC)),
+        (UUID, "123e4567-e89b-12d3-a456-426614174000", UUID(int=0x123E4567E89B12D3A456426614174000)),
+        (Visit, {"city": "Ulm"}, Visit("Ulm")),
+        (Keys, {"city": "Ulm"}, {"city": "Ulm"}),
+        (list[Visit], [{"city": "Ulm", "a": [1]}], [Visit("Ulm", "", [1])]),
+        (dict[str, date], {"a": "2026-01-31"}, {"a": date(2026, 1, 31)}),
+    ],
+)
+async def test_a_function_gets_the_values_of_its_annotations(annotation: Any, given: Any, value: Any) -> None:
+    got = []
+
+    def take(a: Any) -> str:
+        """Take it."""
+        got.append(a)
+        return ""
+
+    take.__annotations__ = {"a": annotation, "return": str}
+    taken = tool(take)
+    frozen_call = ToolCall("c", "take", {"a": given})
+    results = [await taken.run({"a": given}), await taken.run(frozen_call.arguments)]
+
+    assert [result.text for result in results] == ["", ""]
+    assert got == [value, value]
+    assert type(got[0]) is type(got[1]) is type(value)
+
+
+@rows(
+    ("annotation", "given", "problem"),
+    [
+        (date, "31.1.2026", "a: expected a date such as 2026-01-31, found '31.1.2026'"),
+        (date, 5, "a: expected a string, found 5"),
+        (UUID, "1", "a: expected a uuid such as 123e4567-e89b-12d3-a456-426614174000, found '1'"),
+        (Keys, {}, "a.city: missing"),
+        (Visit, {"city": "Ulm", "b": 1}, "a.b: unknown; use city, zip_code, a"),
+        (dict, [], "a: expected an object, found an array of 0 elements"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told(annotation: Any, given: Any, problem: str) -> None:
+    assert tool(typed(annotation)).check({"a": given}) == (problem,)
+
+
 def typed(annotation: Any, returned: Any = str) -> Any:
     """Return a function whose parameter and result have these annotations."""
 
@@ -490,6 +555,9 @@ def test_a_category_that_does_not_exist_is_refused() -> None:
         (undocumented, "tool 'undocumented' has no docstring"),
         (unannotated, "tool 'unannotated': parameter 'a' has no annotation"),
         (typed(object), "tool 'take': parameter 'a': .*use str, int"),
+        (typed(pathlib.Path), r"parameter 'a': .*say what the tool does there, as in Annotated\[str, Path"),
+        (typed(tuple[int]), "has a length of its own"),
+        (typed(tuple[()]), "has a length of its own"),
         (open_ended, "parameter 'a' cannot be given by name"),
         (misdescribed, "describes b, but has no such parameter"),
         (typed(Annotated[int, Limits(pattern="x")]), "its limits do not fit the type integer"),
@@ -510,6 +578,7 @@ ANNOTATIONS: list[Any] = [
     Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")],
     Annotated[list[str], Limits(max_length=1)],
     list[Annotated[str, Limits(pattern="^ab$")]] | Annotated[int, Limits(maximum=0)],
+    Any, list, dict, dict[str, Any], set[int], frozenset[str], tuple, Visit, Keys, list[Visit | Keys],
 ]  # fmt: skip
 SIMPLE: list[Any] = [
     None, True, False, -1, 0, 1, 4, 0.0, 1.0, 0.5, 1e300, "", "a", "aa", "aaa", "ab", "1", "C", "a\n", "é",
