@@ -171,14 +171,15 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
 # --mcp 'notes[list=read]: python server.py'      with the category of a tool: read, write or admin; *=read for all
 # --mcp 'notes[list=read,*=off]: ...'             without all others
 # --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; the value of $MY_TOKEN is in no log
+# --mcp 'Authorization=$TOKEN https://host/mcp'   over HTTP, with a header
 
-VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.*)", re.DOTALL)  # or a header of HTTP
 PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
 
 
 @frozen
 class McpServer:
-    """A server: its row, the prefix of its tools' names, its command and variables."""
+    """A server: its row, the prefix of its tools' names, its command and variables, or its address and headers."""
 
     row: str
     command: tuple[str, ...]
@@ -240,7 +241,13 @@ async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
     from agent.tools.mcp import mcp_tools
 
     try:
-        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
+        opened = mcp_tools(
+            server.command[0] if server.command[0].startswith(("http://", "https://")) else server.command,
+            env=server.variables,
+            headers=server.variables,
+            prefix=server.prefix,
+            categories=server.categories,
+        )
         return await stack.enter_async_context(opened)
     except Exception as error:  # of the client, too
         raise Mistake(f"--mcp {server.row!r}: {_reason(error)}") from error

@@ -16,10 +16,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import anyio
 from attrs import evolve
@@ -34,7 +35,7 @@ from agent.vocabulary.errors import CannotStart, ToolError, one_of
 from agent.vocabulary.messages import Image
 
 if TYPE_CHECKING:
-    from mcp import ClientSession, StdioServerParameters
+    from mcp import ClientSession
     from mcp.types import Tool as Listed
 
 Declared = Mapping[str, Category | Literal["off"]]
@@ -42,6 +43,7 @@ Declared = Mapping[str, Category | Literal["off"]]
 
 
 _LONGEST_BEGINNING = 30.0  # seconds for a server to list its tools
+_LONGEST_SILENCE = 300.0  # seconds of a server over HTTP
 _LONGEST_COMPLAINT = 800  # characters
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
@@ -58,34 +60,36 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 @asynccontextmanager
 async def mcp_tools(
-    command: Sequence[str],
+    command: Sequence[str] | str,
     *,
     env: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
     cwd: str | None = None,
     prefix: str = "",
     categories: Declared | None = None,
     timeout: float = 60.0,
 ) -> AsyncIterator[tuple[Tool, ...]]:
-    """Start an MCP server and yield its tools; it ends with the block.
+    """Start an MCP server, or connect to one, and yield its tools while the block lasts.
 
-    The server sees the allowed variables and `env`. `prefix` is put before the names of its tools; `categories`: by
+    command: the words of a command, or the address of a server over HTTP. A command sees the allowed variables and
+    `env`; `headers` are sent to an address. `prefix` is put before the names of its tools; `categories`: by
     their original names, "*" for all others; "off" leaves a tool out. `timeout`: in seconds, for each call. Raises
     CannotStart, ToolError, TimeoutError for a server that does not list its tools, and errors of the client.
     """
-    try:
-        from mcp import StdioServerParameters
-    except ImportError as error:
-        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
-    if shutil.which(command[0]) is None:
-        raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH")
-    argv = ["-I", "-S", mcp_relay.__file__, *command]
-    server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
-    here = os.path.abspath(cwd or "")
+    program, here = command if isinstance(command, str) else command[0], os.path.abspath(cwd or "")
+    if isinstance(command, str) and not command.startswith(("http://", "https://")):
+        raise CannotStart(f"{command!r} is no address; give a command as a list of words")
+    if isinstance(command, str):
+        connecting = partial(_connect, command, headers or {})
+    elif shutil.which(program) is None:
+        raise CannotStart(f"cannot start {program!r}: no such program on PATH")
+    else:
+        connecting = partial(_start, command, env, cwd)
 
     failure: BaseException | None = None  # of the block: kept out of the client's task groups, which would wrap it
     try:
-        async with _connected(command[0], server) as (session, listed):
-            tools = _as_tools(listed, session, prefix, categories or {}, timeout, command[0])
+        async with _session(program, connecting) as (session, listed):
+            tools = _as_tools(listed, session, prefix, categories or {}, timeout, program)
             try:
                 yield tuple(evolve(each, cwd=lambda: here) for each in tools)
             except BaseException as error:
@@ -93,18 +97,56 @@ async def mcp_tools(
                     raise
                 failure = error
     except Exception as error:
+        reason = one_of(error)
+        if failure is None and isinstance(command, str) and not isinstance(reason, ToolError | TimeoutError):
+            raise CannotStart(f"cannot reach {command!r}: {reason}") from error
         if failure is None:
-            raise one_of(error) from error
+            raise reason from error
     if failure is not None:
         raise failure
 
 
+Streams = tuple[Any, Any]
+
+
 @asynccontextmanager
-async def _connected(
-    program: str, server: "StdioServerParameters"
+async def _start(
+    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, complaints: TextIO
+) -> AsyncIterator[Streams]:
+    """Start a server and yield the streams of its messages; its standard error goes to `complaints`."""
+    from mcp import StdioServerParameters, stdio_client
+
+    argv = ["-I", "-S", mcp_relay.__file__, *command]
+    server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
+    async with stdio_client(server, errlog=complaints) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _connect(address: str, headers: Mapping[str, str], complaints: TextIO) -> AsyncIterator[Streams]:
+    """Connect to a server over HTTP and yield the streams of its messages; `complaints` gets its error codes."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def note(response: httpx2.Response) -> None:
+        if response.is_error:
+            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+
+    limits = httpx2.Timeout(_LONGEST_BEGINNING, read=_LONGEST_SILENCE)
+    client = httpx2.AsyncClient(headers=dict(headers), timeout=limits, event_hooks={"response": [note]})
+    async with client, streamable_http_client(address, http_client=client) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _session(
+    program: str, connecting: Callable[[TextIO], AbstractAsyncContextManager[Streams]]
 ) -> AsyncIterator[tuple["ClientSession", list["Listed"]]]:
-    """Start a server; yield its session and its tools. An error at its start includes its output."""
-    from mcp import ClientSession, stdio_client
+    """Begin a session with a server; yield it and its tools. An error at its start includes its output."""
+    try:
+        from mcp import ClientSession
+    except ImportError as error:
+        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
 
     async def tell(params: Any) -> None:
         _logger.warning("the MCP server %s: %s", program, params.data)
@@ -113,7 +155,7 @@ async def _connected(
     with TemporaryFile("w+", errors="replace") as complaints:
         try:
             async with (
-                stdio_client(server, errlog=complaints) as (messages, requests),
+                connecting(complaints) as (messages, requests),
                 ClientSession(_Readable(messages, program), requests, logging_callback=tell) as session,
             ):
                 with anyio.fail_after(_LONGEST_BEGINNING):

@@ -1,9 +1,11 @@
-"""Tools of MCP servers, over standard input and output: one from the package `mcp`, and one that sends any bytes."""
+"""Tools of MCP servers: one from the package `mcp`, one that sends any bytes, and one over HTTP."""
 
 import base64
 import json
 import sys
+import threading
 from contextlib import AbstractAsyncContextManager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -383,3 +385,51 @@ async def test_the_servers_own_schema_checks_and_a_long_description_is_cut() -> 
     assert do.command({"cmd": "ls"}) == "ls"
     assert not do.check({"id": 1})
     assert do.check({})
+
+
+class OverHttp(BaseHTTPRequestHandler):
+    """Answers each message in JSON, to those who know the key."""
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        results: dict[str, Any] = {
+            "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "http", "version": "1"}},
+            "tools/list": {"tools": [{"name": "get", "inputSchema": None}]},
+            "tools/call": {"content": [text("got it")]},
+        }  # fmt: skip
+        status = 401 if self.headers["X-Key"] != "sesame" else 200 if "id" in asked else 202
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": results[asked["method"]]} if status == 200 else None
+        self._send(status, b"" if answer is None else json.dumps(answer).encode())
+
+    def do_GET(self) -> None:
+        self._send(405, b"")
+
+    def _send(self, status: int, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+async def test_a_server_over_http_is_reached_with_its_headers_or_named() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), OverHttp) as server, anyio.fail_after(100):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/mcp"
+        async with mcp_tools(address, headers={"X-Key": "sesame"}) as (get,):
+            assert (await get.run({})).text == "got it"
+            assert get.source == f"the MCP server {address}"
+        with pytest.raises(CannotStart, match=f"'{address}' is no MCP server, or ended at once; it said: 401"):
+            async with mcp_tools(address):
+                pass
+        server.shutdown()
+    with pytest.raises(CannotStart, match=f"cannot reach '{address}': "):
+        async with mcp_tools(address):
+            pass
+    with pytest.raises(CannotStart, match=r"'python server.py' is no address; give a command as a list of words"):
+        async with mcp_tools("python server.py"):
+            pass
