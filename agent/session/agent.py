@@ -372,7 +372,7 @@ class Run(Projection):
         possible, and the agent accepts no further run.
         """
         async with self.agent.under_way:
-            with running(self.agent):
+            with running(self.agent if self.agent.has_own_state else None):
                 await self._drive()
 
     async def _drive(self) -> None:
@@ -518,6 +518,9 @@ class Agent:
 
     lost_processes: tuple[BackgroundProcess, ...] = ()
     """Processes in the background that ended with an earlier program."""
+
+    has_own_state = True
+    """False if its tools keep the state of direct calls: terminal, list of tasks, processes."""
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ async def agent_loop(
 
     Open calls before it are answered "no result recorded" first, in the list.
 
+    What tools hold (terminal, list of tasks, processes) they keep for the next call: make tools for each conversation.
     Setting `signal` aborts: the list is returned with every call answered. `on_event` gets `{"type": "stream",
     "event": {"type": "text", "text": ...}}`, the same with "reasoning", or with "arguments" of a call (its "number" in
     the answer and its "tool"), `{"type": "toolResult", "toolResult": {...}}` and, at the limit,
@@ -65,6 +66,7 @@ async def agent_loop(
         on_step=lambda step: listener.hear(step, agent),
         on_event=listener.stream,
     ) as agent:
+        agent.has_own_state = False
         run = await _run_until(agent, messages[-1], signal)
     if run.status == "failed":
         raise RunError(run.text)

@@ -13,6 +13,7 @@ from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import fail
 from agent.projections.narration import StreamEvent
 from agent.testing import assert_calls_answered
+from agent.tools.work import make_todo_tools
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
 from agent.vocabulary.messages import (
@@ -330,3 +331,13 @@ async def test_open_calls_of_an_earlier_conversation_are_answered_before_the_pro
     messages: list[Message] = [open_call, ToolMessage("b", "noted"), UserMessage("Go on")]
     await agent_loop(messages, [], "", ScriptedModel(["Done."]))
     assert messages == list(run.messages)
+
+
+async def test_what_tools_hold_stays_from_one_call_of_the_loop_to_the_next() -> None:
+    tools, todo = make_todo_tools(), {"content": "Buy milk", "status": "pending", "priority": "high"}
+    messages: list[Message] = [UserMessage("Note it")]
+    await agent_loop(messages, tools, "", ScriptedModel([call("todowrite", todos=[todo]), "Done."]))
+    messages.append(UserMessage("Read it"))
+    await agent_loop(messages, tools, "", ScriptedModel([call("todoread"), "Done."]))
+
+    assert "Buy milk" in messages[-2].text
