@@ -213,8 +213,8 @@ class _Readable:
         result = getattr(getattr(message, "message", None), "result", None)
         if isinstance(result, dict) and isinstance(result.get("tools"), list):
             result["tools"] = [row for each in result["tools"] if (row := self._row(each)) is not None]
-        elif isinstance(result, dict) and isinstance(result.get("content"), list):
-            result["content"] = [_readable_part(part) for part in result["content"]]
+        elif isinstance(result, dict) and not result.keys().isdisjoint(["content", "structuredContent"]):
+            message.message.result = _readable_answer(result)
         return message
 
     def _row(self, listed: Any) -> dict[str, Any] | None:
@@ -234,6 +234,17 @@ def _leave_out(program: str, name: object, why: object) -> None:
     _logger.warning("the MCP server %s: its tool %r is left out: %s", program, name, why)
 
 
+def _readable_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what we use of the answer to a call."""
+    parts, structured = answer.get("content"), answer.get("structuredContent")
+    parts = parts if isinstance(parts, list) else [] if parts is None else [parts]
+    if structured is not None and not isinstance(structured, dict):
+        parts, structured = [*parts, structured], None
+    content = [_readable_part(part) for part in parts]
+    kept = {} if structured is None else {"structuredContent": structured}
+    return {"content": content, "isError": answer.get("isError") is True, **kept}
+
+
 def _readable_part(part: Any) -> Any:
     """Return a part of a result, as text if it has no form that the client knows."""
     from mcp.types import ContentBlock
@@ -242,7 +253,7 @@ def _readable_part(part: Any) -> Any:
     try:
         TypeAdapter(ContentBlock).validate_python(part, by_name=False)
     except ValidationError:
-        return {"type": "text", "text": json.dumps(part, ensure_ascii=False)}
+        return {"type": "text", "text": part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)}
     return part
 
 

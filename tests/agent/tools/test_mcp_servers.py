@@ -238,6 +238,10 @@ ANSWERS: list[tuple[Any, Any, list[str], list[str]]] = [  # content, structured 
     ([], ITEMS, ["pear", "Äpfel", "2.5"], []),
     ([text("2 items returned")], ITEMS, ["2 items returned", "pear"], []),
     ([], None, ["(no output)"], []),
+    (None, ITEMS, ["pear"], []),
+    ("plain", None, ["plain"], []),
+    (text("alone"), None, ["alone"], []),
+    ([], [7, "eight"], ['[7, "eight"]'], []),
 ]  # fmt: skip
 
 
