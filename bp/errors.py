@@ -38,7 +38,7 @@ class BThreadError(BProgramError):
 
     `bthread` is its name, `event` the event that resumed it (None before its first synchronization point), `step` the
     number of that step (0 before the first). `__cause__` is the exception of the b-thread; further failures of the same
-    step are in `__notes__`.
+    step are in `__notes__`, the first ten of them.
     """
 
     def __init__(self, message: str, *, bthread: str, event: Any = None, step: int = 0) -> None:

@@ -74,6 +74,7 @@ class Receipt:
 
 
 TAIL = 10  # events and starts shown for an endless loop
+MOST_NOTES = 10  # further failures of a step that an error tells
 
 
 class Scheduler:
@@ -138,8 +139,10 @@ class Scheduler:
     def _first_error(self) -> BThreadError:
         first, *others = self._errors
         self._errors = []
-        for other in others:
+        for other in others[:MOST_NOTES]:
             first.add_note(str(other))
+        if len(others) > MOST_NOTES:
+            first.add_note(f"and {len(others) - MOST_NOTES} other b-threads failed in this step")
         return first
 
     def close(self) -> list[BThreadError]:

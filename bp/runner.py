@@ -20,6 +20,7 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from enum import Enum
 from functools import cached_property, lru_cache, partial
 from itertools import filterfalse
@@ -297,7 +298,7 @@ class Flight:
         return outcome
 
 
-def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
+def _failure(what: str, flight: Flight, error: BaseException) -> EffectError:
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # its representation fails
@@ -496,7 +497,9 @@ class Runner:
                     flight.given, flight.scope = given, self._new_scope()
                     return False
                 ending = given if given is LATER else flight.checked(given)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 ending = Broken("failed", error)
         flight.is_over = True
         self._land(flight, ending)
@@ -515,7 +518,7 @@ class Runner:
                     ending = given if given is LATER else flight.checked(given)
             elif isinstance(flight.given, Coroutine):
                 flight.given.close()  # its task never began
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # also a cancellation by itself: without an outcome the run would hang
             ending = Broken("failed", error)
@@ -542,7 +545,9 @@ class Runner:
         try:
             self._inbox.append((flight.outcome(ending), "keep"))
             self._wakeup.set_here()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             failure = _failure(f"{flight.started.name} has no outcome", flight, error)
             failure.__cause__ = error
             self.fail(failure)
@@ -597,13 +602,13 @@ _TASKS: set[Any] = set()
 
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> Any:
-    """Start a detached task: not in a task group, which a hanging task would keep open.
+    """Start a detached task in the caller's context: not in a task group, which a hanging task would keep open.
 
     Return it on asyncio, for the caller to hold.
     """
     trio = _trio_that_runs_here()
     if trio is not None:
-        return trio.spawn_system_task(function, *args)
+        return trio.spawn_system_task(function, *args, context=copy_context())
     import asyncio
 
     return asyncio.get_running_loop().create_task(function(*args))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from attrs import evolve, field, fields, frozen, has
@@ -169,21 +169,23 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
 # --mcp 'npx -y some-server'                      its tools, under their own names
 # --mcp 'notes: python server.py'                 under names that begin with notes_
 # --mcp 'notes[list=read]: python server.py'      with the category of a tool: read, write or admin; *=read for all
+# --mcp 'notes[list=read,*=off]: ...'             without all others
 # --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; the value of $MY_TOKEN is in no log
+# --mcp 'Authorization=$TOKEN https://host/mcp'   over HTTP, with a header
 
-VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.*)", re.DOTALL)  # or a header of HTTP
 PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
 
 
 @frozen
 class McpServer:
-    """A server: its row, the prefix of its tools' names, its command and variables."""
+    """A server: its row, the prefix of its tools' names, its command and variables, or its address and headers."""
 
     row: str
     command: tuple[str, ...]
     prefix: str = ""
     variables: Mapping[str, str] = field(factory=dict, repr=False)
-    categories: Mapping[str, Category] = field(factory=dict)
+    categories: Mapping[str, Category | Literal["off"]] = field(factory=dict)
 
 
 def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
@@ -204,14 +206,14 @@ def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
     return McpServer(row, tuple(words), name, variables, _categories(prefix[2] or "", row) if prefix else {})
 
 
-def _categories(text: str, row: str) -> dict[str, Category]:
-    """Return the declared categories of tools: "list=read,add=write"."""
-    declared: dict[str, Category] = {}
+def _categories(text: str, row: str) -> dict[str, Category | Literal["off"]]:
+    """Return the declared categories of tools: "list=read,add=off"."""
+    declared: dict[str, Category | Literal["off"]] = {}
     for part in filter(None, text.split(",")):
         tool, _, named = part.partition("=")
-        category = next((known for known in get_args(Category) if known == named), None)
+        category: Any = named if named in (*get_args(Category), "off") else None
         if not tool or category is None:
-            raise Mistake(f"--mcp {row!r}: {part!r} declares no category; write TOOL=read, =write or =admin")
+            raise Mistake(f"--mcp {row!r}: {part!r} declares no category; write TOOL=read, =write, =admin or =off")
         declared[tool] = category
     return declared
 
@@ -231,21 +233,24 @@ async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...
     if not servers:
         yield ()
         return
-    try:
-        async with AsyncExitStack() as stack:
-            yield tuple([tool for server in servers for tool in await _opened(server, stack)])
-    except BaseExceptionGroup as group:  # errors within the block come through the client's task groups
-        raise one_of(group) from group
+    async with AsyncExitStack() as stack:
+        yield tuple([tool for server in servers for tool in await _opened(server, stack)])
 
 
 async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
     from agent.tools.mcp import mcp_tools
 
     try:
-        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
+        opened = mcp_tools(
+            server.command[0] if server.command[0].startswith(("http://", "https://")) else server.command,
+            env=server.variables,
+            headers=server.variables,
+            prefix=server.prefix,
+            categories=server.categories,
+        )
         return await stack.enter_async_context(opened)
-    except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
-        raise Mistake(f"--mcp {server.row!r}: {_reason(one_of(error))}") from error
+    except Exception as error:  # of the client, too
+        raise Mistake(f"--mcp {server.row!r}: {_reason(error)}") from error
 
 
 def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
@@ -257,13 +262,6 @@ def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
             raise Mistake(f"{tool.source} has a tool {tool.name!r}, and there is one already; {cure}")
         tools[tool.name] = tool
     return tuple(tools.values())
-
-
-def one_of(error: BaseException) -> BaseException:
-    """Return the first error of a group, in however many groups; any other error as it is."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _reason(error: BaseException) -> str:
@@ -334,7 +332,7 @@ def instructions(workspace: Path) -> str:
         return ""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            text = file.read(LONGEST_INSTRUCTIONS).decode("utf-8", "replace").strip()
+            text = file.read(LONGEST_INSTRUCTIONS).decode("utf-8-sig", "replace").strip()
     except OSError:
         return ""
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""

@@ -339,7 +339,7 @@ def read_prompt(given: str, tell: Callable[[str], None] = say) -> str | UserMess
     Raises Mistake for an empty prompt, and for an invalid file; OSError for an unreadable one.
     """
     if given == "-":
-        return _checked(sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n"))
+        return _checked(sys.stdin.buffer.read().decode("utf-8-sig", "replace").rstrip("\r\n"))
     texts, pictures = [_checked(given)], []
     for path in _files_in(given, tell):
         content = path.read_bytes() if path.stat().st_size <= LARGEST_PICTURE else b"\0"
@@ -375,6 +375,6 @@ def _text(path: Path, content: bytes) -> str:
         limit = f"a prompt includes {LONGEST_FILE // 1024} KB of a file at most"
         raise Mistake(f"@{path} is too long: {limit}; leave the @ out, the agent can read it with its tools")
     try:
-        return content.decode("utf-8").rstrip("\n")
+        return content.decode("utf-8-sig").rstrip("\n")
     except UnicodeDecodeError as error:
         raise Mistake(f"@{path} is neither a text in UTF-8 nor a picture; leave the @ out") from error

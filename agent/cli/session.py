@@ -15,7 +15,7 @@ import anyio
 from attrs import define, field
 
 from agent.cli.arguments import called
-from agent.cli.build import Maker, McpServer, one_of, serving
+from agent.cli.build import Maker, McpServer, serving
 from agent.cli.control import decisions
 from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
 from agent.cli.errors import OK, of_signal, say
@@ -39,7 +39,7 @@ from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.errors import AgentError, meant, nearest
+from agent.vocabulary.errors import AgentError, meant, nearest, one_of
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected, StopAsked, ToolFinished
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step

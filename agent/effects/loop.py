@@ -1,7 +1,7 @@
 """The effects of the loop: models are asked for drafts and summaries, hooks (S2) are called, timers run."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from inspect import isawaitable, iscoroutinefunction
+from inspect import iscoroutinefunction
 from time import perf_counter
 from typing import Any, TypeVar, get_args
 
@@ -133,8 +133,7 @@ NO_HOOKS = HookCaller(Hooks(), lambda error: None)
 async def _returned(hook: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
     if iscoroutinefunction(hook):
         return await hook(*arguments)
-    returned = await run_in_background(lambda: hook(*arguments))
-    return await returned if isawaitable(returned) else returned
+    return await run_in_background(lambda: hook(*arguments))
 
 
 def _messages(returned: Any) -> Sequence[Message]:

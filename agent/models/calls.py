@@ -24,6 +24,21 @@ def mend_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+class WholeCharacters:
+    """Joins the halves of characters that two pieces of a stream hold."""
+
+    def __init__(self) -> None:
+        self._halves: dict[object, str] = {}
+
+    def of(self, piece: str, stream: object = "") -> str:
+        """Return what can be shown of the next piece of a stream."""
+        piece = self._halves.pop(stream, "") + piece
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            self._halves[stream] = piece[-1]
+            piece = piece[:-1]
+        return mend_surrogates(piece)
+
+
 class ArgumentError(ValueError):
     """The text is not one JSON object; the message is for the model. `is_unfinished`: more text could complete it."""
 

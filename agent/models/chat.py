@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.models.calls import UNNAMED, is_json_object, mend_surrogates
+from agent.models.calls import UNNAMED, WholeCharacters, is_json_object, mend_surrogates
 from agent.models.failures import broke_off, mapping
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, weight
 from agent.tools.schemas import render_tools
@@ -241,6 +241,7 @@ class StreamedCalls:
         self.begun: list[_Call] = []
         self._latest: dict[int | str | None, _Call] = {}  # by index, and by id
         self._last: _Call | None = None
+        self._shown = WholeCharacters()
 
     def add(self, pieces: Iterable[CallPiece]) -> tuple[Delta, ...]:
         """Add each piece of one chunk to its call; return the new parts."""
@@ -257,7 +258,7 @@ class StreamedCalls:
             self._latest.update({key: call for key in (call.index, call.id) if key not in (None, "")})
             self._last = call
             here.append(call)
-            added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
+            added.append(Delta(self._shown.of(arguments, call.number), "arguments", call.number, call.name))
         return tuple(added)
 
     def requested(self) -> tuple[RequestedCall, ...]:
@@ -317,6 +318,7 @@ class Assembly:
     def __init__(self) -> None:
         self._text = StringIO()
         self._reasoning = StringIO()
+        self._shown = WholeCharacters()
         self._calls, self._legacy = StreamedCalls(), StreamedCalls()
         self._finish_reason = ""
         self._usage = Usage()
@@ -356,7 +358,7 @@ class Assembly:
         self._text.write(content)
         self._reasoning.write(reasoning)
         shown, shown_if_alone = self._calls.add(pieces), self._legacy.add(legacy)
-        told = (Delta(mend_surrogates(reasoning), "reasoning"), Delta(mend_surrogates(content)))
+        told = (Delta(self._shown.of(reasoning, "reasoning"), "reasoning"), Delta(self._shown.of(content)))
         return (*(piece for piece in told if piece.text), *(shown if self._calls.begun else shown_if_alone))
 
     @property

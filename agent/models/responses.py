@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from agent.models.calls import mend_surrogates
+from agent.models.calls import WholeCharacters, mend_surrogates
 from agent.models.chat import (
     argument_text,
     check_size,
@@ -174,6 +174,7 @@ class ResponseAssembly:
         self._open: list[Item] = []  # calls that were begun and not given whole yet
         self._begun = 0
         self._rest: defaultdict[str, StringIO] = defaultdict(StringIO)  # what streamed since the last whole item
+        self._shown = WholeCharacters()
         self._status = ""
         self._cut_by = ""
         self._usage = Usage()
@@ -241,12 +242,13 @@ class ResponseAssembly:
     def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
         delta = argument_text(added) if place.type == "function_call" else text(added)
         self._weigh("streamed", delta)
-        shown = mend_surrogates(delta)
         if place.type == "function_call":
             call = self._find(place) or self._begin(place)
             call.streamed.write(delta)
+            shown = self._shown.of(delta, call.number)
             return (Delta(shown, "arguments", call.number, call.name),) if shown else ()
         self._rest[place.type].write(delta)
+        shown = self._shown.of(delta, place.type)
         return (Delta(shown, "text" if place.type == "message" else "reasoning"),) if shown else ()
 
     def _take(self, kind: str, item: Item) -> None:

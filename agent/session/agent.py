@@ -24,7 +24,7 @@ from agent.presets.preset import Preset
 from agent.projections import Projection
 from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
-from agent.tools.definition import Tool, Toolbox
+from agent.tools.definition import Tool, Toolbox, running
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import (
@@ -38,7 +38,7 @@ from agent.vocabulary.events import (
     SteeringGiven,
     StopAsked,
 )
-from agent.vocabulary.messages import Message, Usage, UserMessage
+from agent.vocabulary.messages import Message, Usage, UserMessage, with_calls_answered
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
 from bp.statements import as_list
@@ -372,20 +372,24 @@ class Run(Projection):
         possible, and the agent accepts no further run.
         """
         async with self.agent.under_way:
-            try:
-                if not self._taken_up and self.agent.journal.is_under_way:
-                    raise RunError(RUN_RESTS)
-                await self._to_its_end()
-            finally:
-                await self._runner.close()
-                await self.agent.run_over()
-                with self._lock:
-                    self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
-                    self._over = True
-                    self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
-                    self._unposted.clear()
-                self.agent.journal.leave()
-                self._wake_readers()
+            with running(self.agent if self.agent.has_own_state else None):
+                await self._drive()
+
+    async def _drive(self) -> None:
+        try:
+            if not self._taken_up and self.agent.journal.is_under_way:
+                raise RunError(RUN_RESTS)
+            await self._to_its_end()
+        finally:
+            await self._runner.close()
+            await self.agent.run_over()
+            with self._lock:
+                self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
+                self._over = True
+                self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
+                self._unposted.clear()
+            self.agent.journal.leave()
+            self._wake_readers()
 
     async def _to_its_end(self) -> None:
         try:
@@ -498,7 +502,7 @@ class Agent:
 
     model: a model, or its name as on the command line, such as "gpt-5" or "script:FILE".
     preset: a name or a `Preset`. threads: b-threads in addition to the preset's: protocols, monitors, limits.
-    history: an earlier conversation to continue.
+    history: an earlier conversation to continue; open calls in it are answered "no result recorded".
     workspace: the folder of tools that have none; by default that of the other tools, else the current one.
     approve: the function that is asked for approvals; without it no user is present, and every answer is no. "later":
     the run rests, `run.status` is "waiting", and `decide` with another `run` continues it.
@@ -514,6 +518,9 @@ class Agent:
 
     lost_processes: tuple[BackgroundProcess, ...] = ()
     """Processes in the background that ended with an earlier program."""
+
+    has_own_state = True
+    """False if its tools keep the state of direct calls: terminal, list of tasks, processes."""
 
     def __init__(
         self,
@@ -557,7 +564,7 @@ class Agent:
             system_prompt = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
         self.system_prompt = system_prompt
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
-        self._history, self.about = tuple(history), dict(about)
+        self._history, self.about = with_calls_answered(history), dict(about)
         self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)
@@ -697,9 +704,10 @@ class Agent:
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
-        for step in steps:
-            self.journal.take_up(step)
-            self.toolbox.take_up(step.event)
+        with running(self):
+            for step in steps:
+                self.journal.take_up(step)
+                self.toolbox.take_up(step.event)
         self.lost_processes = self.journal.tracker.state.background
         self.journal.tracker.end_background("run", "program")
 

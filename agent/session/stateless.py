@@ -14,7 +14,7 @@ from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
-from agent.vocabulary.messages import Message, UserMessage
+from agent.vocabulary.messages import Message, UserMessage, with_calls_answered
 from bp import Step
 
 LIMIT_REACHED = "Maximum iteration limit reached"
@@ -40,6 +40,9 @@ async def agent_loop(
 ) -> list[Message]:
     """Answer the last of `messages`, which is a `UserMessage`; extend the list as it happens, and return it.
 
+    Open calls before it are answered "no result recorded" first, in the list.
+
+    What tools hold (terminal, list of tasks, processes) they keep for the next call: make tools for each conversation.
     Setting `signal` aborts: the list is returned with every call answered. `on_event` gets `{"type": "stream",
     "event": {"type": "text", "text": ...}}`, the same with "reasoning", or with "arguments" of a call (its "number" in
     the answer and its "tool"), `{"type": "toolResult", "toolResult": {...}}` and, at the limit,
@@ -51,6 +54,7 @@ async def agent_loop(
         raise ValueError("the last message is the prompt; it must be a UserMessage")
     if signal is not None and signal.is_set():
         return messages
+    messages[:] = with_calls_answered(messages)
     chosen = preset_named(config.preset) if isinstance(config.preset, str) else config.preset
     listener = _Listener(messages, on_event)
     with Agent(
@@ -62,6 +66,7 @@ async def agent_loop(
         on_step=lambda step: listener.hear(step, agent),
         on_event=listener.stream,
     ) as agent:
+        agent.has_own_state = False
         run = await _run_until(agent, messages[-1], signal)
     if run.status == "failed":
         raise RunError(run.text)

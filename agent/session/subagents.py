@@ -19,7 +19,7 @@ from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.session.agent import Agent, Run
 from agent.session.resume import resume
-from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
@@ -56,6 +56,14 @@ GENERAL = SubagentType("general", "works on any task of several steps, with all 
 
 
 @define(eq=False)
+class _Parent:
+    """The tokens that the run of a parent has used, and the runs of its subagents."""
+
+    spent: Usage = Usage()
+    running: list[Run] = field(factory=list)
+
+
+@define(eq=False)
 class SubagentStore:
     """Makes subagents and keeps them: each can be continued by its task id.
 
@@ -78,9 +86,8 @@ class SubagentStore:
     threads: Sequence[BThread] = ()
     effects: Sequence[Callable[[Agent], Effect]] = ()
     models: Mapping[str, Model] = field(factory=dict)
-    _spent: Usage = field(init=False, factory=Usage)
     _open: dict[str, Agent] = field(init=False, factory=dict)
-    _running: list[Run] = field(init=False, factory=list)
+    _parents: PerAgent[_Parent] = field(init=False, factory=lambda: PerAgent(_Parent))
 
     def type_named(self, name: str) -> SubagentType:
         """Return a type. Raises ToolError, naming those there are."""
@@ -91,12 +98,13 @@ class SubagentStore:
 
     def hear(self, event: Event) -> None:
         """Stop running subagents when the user asks to stop; note what the parent's run has used."""
+        parent = self._parents.own
         if isinstance(event, PromptGiven):
-            self._spent = Usage()
+            parent.spent = Usage()
         elif isinstance(event, (InferenceFinished, SummaryFinished, ToolFinished)):
-            self._spent += event.usage
+            parent.spent += event.usage
         if isinstance(event, StopAsked):
-            for run in self._running:
+            for run in parent.running:
                 run.stop(event.text)
 
     async def run(
@@ -113,14 +121,15 @@ class SubagentStore:
         async with agent.start(None if rested else prompt) as run:
             if rested:
                 run.follow_up(prompt)
-            self._running.append(run)
+            running = self._parents.own.running
+            running.append(run)
             told = len(run.steps)
             try:
                 async for step in run:
                     if isinstance(step.event, ToolStarted) and step not in run.steps[:told]:
                         context.progress(f"{step.event.call.tool}\n")
             finally:
-                self._running.remove(run)
+                running.remove(run)
         return name, run, _spent_since(before, run.usage)
 
     def close(self) -> None:
@@ -133,7 +142,7 @@ class SubagentStore:
         return Agent(
             self.model,
             self._tools_of(kind),
-            preset=share_of(self.preset, self.share, self._spent),
+            preset=share_of(self.preset, self.share, self._parents.own.spent),
             system_prompt=kind.system_prompt,
             log=self._log_of(name),
             about={"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name},

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import anyio
 from attrs import Factory, define, evolve, field
 
-from agent.tools.definition import Tool, tool
+from agent.tools.definition import PerAgent, Tool, tool
 from agent.tools.descendants import GRACE
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Child, end_at_once, signal_name, start_child
@@ -113,8 +113,17 @@ def ended_by(code: int | None) -> str:
 
 
 @define(eq=False)
+class _Started:
+    """The processes of one agent by id, those whose end the model was not told, and the number of the last one."""
+
+    processes: dict[str, Process] = field(factory=dict)
+    untold: list[Process] = field(factory=list)
+    number: int = 0
+
+
+@define(eq=False)
 class Processes:
-    """The background processes of one agent.
+    """The background processes of each agent.
 
     until: whether they end with the run that started them, or with our program. settle: seconds that a start waits for
     an early end. retention: bounds of unread output.
@@ -123,9 +132,15 @@ class Processes:
     until: Until = "run"
     settle: float = SETTLE
     retention: Retention = Retention()
-    _all: dict[str, Process] = field(init=False, factory=dict)
-    _untold: list[Process] = field(init=False, factory=list)
-    _number: int = field(init=False, default=0)
+    _started: PerAgent[_Started] = field(init=False, factory=lambda: PerAgent(_Started))
+
+    @property
+    def _all(self) -> dict[str, Process]:
+        return self._started.own.processes
+
+    @property
+    def _untold(self) -> list[Process]:
+        return self._started.own.untold
 
     def running(self) -> tuple[Process, ...]:
         """Return the running processes, by last known state."""
@@ -193,15 +208,16 @@ class Processes:
             was_running = row["status"] == "running"
             how = "with the program that had started it" if was_running else str(row["how"])
             process = self._all[row["id"]] = Process(str(row["id"]), str(row["command"]), how=how)
-            self._untold = [each for each in self._untold if each.id != process.id]
+            self._untold[:] = [each for each in self._untold if each.id != process.id]
             if was_running:
                 self._untold.append(process)
-            self._number = max(self._number, int(process.id.removeprefix("bg_")))
+            own = self._started.own
+            own.number = max(own.number, int(process.id.removeprefix("bg_")))
 
     def _add(self, command: str, child: Child) -> Process:
         """Register a started process, start reading its output, and forget old processes."""
-        self._number += 1
-        process = Process(f"bg_{self._number}", command, self.until, self.retention, child=child)
+        self._started.own.number += 1
+        process = Process(f"bg_{self._started.own.number}", command, self.until, self.retention, child=child)
         self._all[process.id] = process
         os.set_blocking(child.pipes[0], True)
         own = os.dup(child.pipes[0])
@@ -217,7 +233,7 @@ class Processes:
         return self._all[id]
 
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
-        self._untold = [each for each in self._untold if each is not process]
+        self._untold[:] = [each for each in self._untold if each is not process]
         text = process.take().rstrip("\n") or nothing
         return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=_details([process]))
 

@@ -5,10 +5,14 @@ function that never returns would keep the whole program alive.
 """
 
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from contextvars import Context, copy_context
+from inspect import isawaitable
 from queue import Empty, SimpleQueue
+from time import time
 from typing import Any, TypeVar
 
 import anyio
@@ -17,32 +21,51 @@ from anyio.lowlevel import EventLoopToken, current_token
 PATIENCE = 0.2  # seconds until a thread without work ends
 IDLE: list["SimpleQueue[Callable[[], None]]"] = []
 """The queues of threads without work: starting a thread takes longer than most calls."""
+DISCARDED: list[float] = []
+"""The times, in seconds since 1970, at which results of abandoned functions came and were discarded."""
 os.register_at_fork(after_in_child=IDLE.clear)  # the threads stay in the parent
 
 T = TypeVar("T")
 
 
 async def run_in_background(function: Callable[[], T]) -> T:
-    """Return the result of `function`, or raise its exception; it runs in a daemon thread.
+    """Return the result of `function`, or raise its exception; it runs in a daemon thread, in the caller's context.
 
-    When the caller is cancelled the thread is abandoned: it runs on, and its result is dropped.
+    A coroutine that it returns is awaited in the event loop.
+
+    When the caller is cancelled the thread is abandoned: it runs on, and its result is discarded.
     """
-    token, done = current_token(), anyio.Event()
-    returned: list[T] = []
+    token, done, context = current_token(), anyio.Event(), _context_of_a_thread()
+    returned: list[Any] = []
     raised: list[BaseException] = []
+    is_abandoned = False
 
     def work() -> None:
         try:
-            returned.append(function())
+            returned.append(context.run(function))
         except BaseException as error:
             raised.append(error)
+        if is_abandoned:
+            DISCARDED.append(time())
         _tell(token, done.set)
 
     _begin(work)
-    await done.wait()
+    try:
+        await done.wait()
+    finally:
+        is_abandoned = True
     if raised:
         raise raised.pop()
-    return returned.pop()
+    result = returned.pop()
+    return await result if isawaitable(result) else result  # type: ignore[no-any-return]
+
+
+def _context_of_a_thread() -> Context:
+    """Return the caller's context for a thread, which has no event loop and may start one."""
+    context, sniffio = copy_context(), sys.modules.get("sniffio")
+    if sniffio is not None:  # where anyio looks for an event loop
+        context.run(sniffio.current_async_library_cvar.set, None)
+    return context
 
 
 def _begin(work: Callable[[], None]) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from attrs import evolve, field, frozen
 
 from agent.tools.background import Processes, make_process_tools
-from agent.tools.definition import Tool, Toolbox, ignore, tool
-from agent.tools.files import make_edit, make_ls, make_read, make_write
+from agent.tools.definition import PerAgent, Tool, Toolbox, ignore, tool
+from agent.tools.files import in_utf8, make_edit, make_ls, make_read, make_write
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
 from agent.tools.search import make_find, make_grep, make_list_files
@@ -33,7 +33,7 @@ def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
             path: the file, absolute or relative to the workspace
         """
         with workspace.open_read(path) as file:
-            content = file.read(output_limit + 1)
+            content = in_utf8(file).read(output_limit + 1)
             total = max(os.fstat(file.fileno()).st_size, len(content))
         details = {"bytes": total, "truncated": len(content) > output_limit}
         return ToolResult(keep_head(content, output_limit, total) or "(empty file)", details=details)
@@ -173,10 +173,10 @@ def make_collection(
 
     With `processes` commands may stay in the background, and the tools for these come last.
     """
-    root, session, limit = workspace.root, Session(), shell.retention.limit
+    root, sessions, limit = workspace.root, PerAgent(Session), shell.retention.limit
     make = {
-        "bash": lambda: make_shell_tool(root, shell, session=session, processes=processes),
-        "run_command": lambda: make_shell_tool(root, shell, name="run_command", session=session, processes=processes),
+        "bash": lambda: make_shell_tool(root, shell, sessions=sessions, processes=processes),
+        "run_command": lambda: make_shell_tool(root, shell, name="run_command", sessions=sessions, processes=processes),
         "terminal": lambda: make_terminal(root, shell, processes),
         "read_file": lambda: make_read_file(workspace, output_limit=limit),
         "write_file": lambda: make_write(workspace, name="write_file"),

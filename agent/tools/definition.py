@@ -13,9 +13,12 @@ import json
 import os
 import pathlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, Generic, TypeVar, get_args, overload
+from weakref import WeakKeyDictionary
 
 import anyio
 from anyio.lowlevel import current_token
@@ -42,6 +45,38 @@ from agent.vocabulary.events import ActionDescribed, ToolFinished
 from bp import Event
 
 M = TypeVar("M")
+S = TypeVar("S")
+
+_RUNNING: ContextVar[Any] = ContextVar("the agent that runs", default=None)
+
+
+@contextmanager
+def running(agent: object) -> Iterator[None]:
+    """Give the tools that are used in the block the state of this agent."""
+    before = _RUNNING.set(agent)
+    try:
+        yield
+    finally:
+        _RUNNING.reset(before)
+
+
+class PerAgent(Generic[S]):
+    """State of tools, one for each agent that runs them; that of the first one is that of direct calls, too."""
+
+    def __init__(self, make: Callable[[], S]) -> None:
+        self._make, self._first, self._is_free = make, make(), True
+        self._of_agents: WeakKeyDictionary[Any, S] = WeakKeyDictionary()
+
+    @property
+    def own(self) -> S:
+        """The state of the agent that runs."""
+        agent = _RUNNING.get()
+        if agent is None:
+            return self._first
+        if agent not in self._of_agents:
+            self._of_agents[agent] = self._first if self._is_free else self._make()
+            self._is_free = False
+        return self._of_agents[agent]
 
 
 def ignore(_: object) -> None:
@@ -221,9 +256,13 @@ class Tool:
                 return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
             with anyio.move_on_after(self.timeout):
                 return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
             return _failure(error)
-        return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
+        runs_on = "" if inspect.iscoroutinefunction(self.body) else "it may still be running, and "
+        text = f"timed out after {self.timeout:g} seconds; {runs_on}its outcome is unknown"
+        return ToolResult(text, is_error=True)
 
     def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Like `run`, for a quick tool."""
@@ -231,7 +270,9 @@ class Tool:
             return ToolResult(flaw, is_error=True)
         try:
             return self._result(self.function(context or ToolContext(), **self.shape.build(arguments)))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return _failure(error)
 
     def _result(self, returned: object) -> ToolResult:
@@ -239,7 +280,10 @@ class Tool:
             try:
                 returned = ToolResult(returned if isinstance(returned, str) else _as_json(returned))
             except (TypeError, ValueError, RecursionError) as error:
-                text = f"the call has run, but {self.name!r} returned no text, JSON or ToolResult: {error}"
+                has_run = "the call has run, but "
+                if inspect.isgenerator(returned) or inspect.isasyncgen(returned) or inspect.iscoroutine(returned):
+                    has_run = "the call has not run: "
+                text = f"{has_run}{self.name!r} returned no text, JSON or ToolResult: {error}"
                 return ToolResult(text, is_error=True)
         text = _encodable(returned.text)
         return returned if text == returned.text else evolve(returned, text=text)
@@ -280,13 +324,17 @@ def tool(
         if category not in get_args(Category):
             raise TypeError(f"@tool(category={category!r}): a category is one of {', '.join(get_args(Category))}")
         signature = read_signature(function, ToolContext)
-        if quick and (inspect.iscoroutinefunction(function) or timeout is not None):
-            raise TypeError(f"@tool(quick=True): {function.__name__} must be synchronous, and cannot have a timeout")
+        source = signature.source
+        if inspect.isgeneratorfunction(source) or inspect.isasyncgenfunction(source):
+            cure = "return all at once, and show pieces with ToolContext.progress"
+            raise TypeError(f"tool {signature.name!r} is a generator, which would never run; {cure}")
+        if quick and (inspect.iscoroutinefunction(inspect.unwrap(source)) or timeout is not None):
+            raise TypeError(f"@tool(quick=True): {signature.name} must be synchronous, and cannot have a timeout")
         return Tool(
-            name=name or function.__name__,
+            name=name or signature.name,
             description=signature.description,
             shape=signature.parameters,
-            function=_runner(function, signature.context, quick=quick),
+            function=_runner(function, signature.context, here=quick or inspect.iscoroutinefunction(source)),
             category=category,
             parallel=parallel,
             quick=quick,
@@ -298,8 +346,8 @@ def tool(
     return define if function is None else define(function)
 
 
-def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
-    """Return `function` in the form of all tools: async unless quick, context first, arguments by name."""
+def _runner(function: Callable[..., Any], context_name: str | None, *, here: bool) -> Callable[..., object]:
+    """Return `function` in the form of all tools: context first, arguments by name; in a thread unless `here`."""
 
     def run_here(context: ToolContext, /, **arguments: Any) -> object:
         return function(**arguments) if context_name is None else function(**arguments, **{context_name: context})
@@ -308,7 +356,14 @@ def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bo
         context = evolve(context, progress=call_back(context.progress, current_token()))
         return await run_in_background(lambda: run_here(context, **arguments))
 
-    return run_here if quick or inspect.iscoroutinefunction(function) else run_in_thread
+    return run_here if here else run_in_thread
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Return whether an error is a cancellation or an interrupt by the user, or is a group with one."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_cancellation, error.exceptions))
+    return isinstance(error, KeyboardInterrupt | anyio.get_cancelled_exc_class())
 
 
 def _failure(error: BaseException) -> ToolResult:

@@ -1,8 +1,13 @@
-"""Tools that read, write, edit and list files, on the local file system or another one (S2)."""
+"""Tools that read, write, edit and list files, on the local file system or another one (S2).
 
+Texts are UTF-8, or what a byte order mark says; an edit keeps the encoding, the mark and the line ends of a file.
+"""
+
+import codecs
 import difflib
 import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, BinaryIO
 
@@ -17,6 +22,28 @@ from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import Image
 
 # Reading texts.
+
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be",
+}  # fmt: skip
+"""Byte order marks and their encodings; that of UTF-32 begins like one of UTF-16."""
+_LARGEST_EDITED = 50 * 1024 * 1024  # bytes
+
+
+def mark_of(content: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file and its encoding, UTF-8 without a mark."""
+    return next(((mark, name) for mark, name in _MARKS.items() if content.startswith(mark)), (b"", "utf-8"))
+
+
+def in_utf8(file: BinaryIO) -> BinaryIO:
+    """Return a file with a byte order mark in UTF-8 and without the mark, and any other one as it is."""
+    mark, encoding = mark_of(file.read(4))
+    file.seek(len(mark))
+    if encoding == "utf-8":
+        return file
+    return io.BytesIO(file.read(_LARGEST_EDITED).decode(encoding, "replace").encode("utf-8", "replace"))
+
 
 _PIECE = 1 << 20  # bytes read at once
 _AHEAD = 16  # pieces read after the page, to count lines
@@ -145,10 +172,11 @@ def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
 
 
 def _text(file: BinaryIO, path: str, first: int, limit: int | None) -> ToolResult:
-    page = read_page(file, first=first, limit=limit, most_lines=MOST_LINES, most_bytes=MOST_BYTES)
+    size = os.fstat(file.fileno()).st_size
+    page = read_page(in_utf8(file), first=first, limit=limit, most_lines=MOST_LINES, most_bytes=MOST_BYTES)
     if first > max(page.total, 1):
         raise ToolError(f"offset {first} is beyond the end of {path}, which has {page.total} lines; begin earlier")
-    whole = evolve(page.cut, total_lines=page.total, total_bytes=os.fstat(file.fileno()).st_size)
+    whole = evolve(page.cut, total_lines=page.total, total_bytes=size)
     text, notice = page.cut.text or "(empty file)", _notice(page)
     return ToolResult(f"{text.rstrip(chr(10))}\n\n[{notice}]" if notice else text, details=whole.details())
 
@@ -259,13 +287,33 @@ _MOST_COUNTED = 100
 def edited(text: str, old: str, new: str, path: str) -> tuple[str, bool]:
     """Return a text with its only `old` replaced by `new`, and whether the match was exact.
 
-    Otherwise typographic signs match plain ones, and if all line ends of a text are those of Windows, line ends match.
-    Raises ToolError, naming `path`, for no match or several, and if nothing would change.
+    Otherwise typographic signs match plain ones, and line ends of Windows plain ones: lines that stay keep theirs, new
+    ones take those of their place. Raises ToolError, naming `path`, for no match or several, and if nothing would
+    change.
     """
-    if "\r\n" in text and text.count("\n") == text.count("\r\n"):
-        text, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
-        after, exact = edited(text, old, new, path)
-        return after.replace("\n", "\r\n"), exact
+    is_mixed = text.count("\n") != text.count("\r\n")
+    if "\r\n" not in text or (is_mixed and "\r\n" in old + new and old in text):
+        return _replaced(text, old, new, path)
+    plain, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
+    after, exact = _replaced(plain, old, new, path)
+    return _with_line_ends(_lines(after), _lines(plain), re.findall(r"\r?\n", text)), exact
+
+
+def _with_line_ends(after: Sequence[str], before: Sequence[str], ends: Sequence[str]) -> str:
+    """Join lines; `ends`: the line ends of the lines `before`."""
+    same = _common(before, after)
+    ending = _common(before[same:][::-1], after[same:][::-1])
+    moved, changed = len(after) - len(before), len(before) - ending
+
+    def end_of(at: int) -> str:
+        place = min(at, changed - 1) if at < changed + moved else at - moved
+        return ends[max(0, min(place, len(ends) - 1))]
+
+    return "".join(f"{line[:-1]}{end_of(at)}" if line.endswith("\n") else line for at, line in enumerate(after))
+
+
+def _replaced(text: str, old: str, new: str, path: str) -> tuple[str, bool]:
+    """Return a text with its only `old` replaced, and whether the match was exact."""
     exactly = _places(text, old)
     places = exactly or _places(text.translate(_PLAIN), old.translate(_PLAIN))  # one for one: offsets stay valid
     if not places:
@@ -331,9 +379,6 @@ def replace(files: Files, path: str, content: bytes) -> None:
         raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
 
 
-_LARGEST_EDITED = 50 * 1024 * 1024  # bytes
-
-
 def make_edit(files: Files) -> Tool:
     """Return the tool `edit`."""
 
@@ -355,9 +400,11 @@ def make_edit(files: Files) -> Tool:
             raise ToolError("oldText and newText are the same; nothing would change")
         for name, given in (("oldText", oldText), ("newText", newText)):
             encoded(given, name, holds_nul=True)
-        text = _read(files, path)
+        text, mark, encoding = _read(files, path)
         after, exact = edited(text, oldText, newText, path)
-        replace(files, path, after.encode("utf-8", "surrogateescape"))
+        if not (newText.isascii() or _is_whole(text)):
+            raise ToolError(f"{path} is not in UTF-8, and what else it is in is not known; {_CURE_OF_ENCODING}")
+        replace(files, path, mark + after.encode(encoding, "surrogateescape"))
         diff, line = compare(text, after, path)
         shown = diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         tolerated = "" if exact else " (typographic signs in oldText were not exactly those of the file)"
@@ -367,10 +414,22 @@ def make_edit(files: Files) -> Tool:
     return edit
 
 
-def _read(files: Files, path: str) -> str:
-    """Return a file as text from which every byte can be restored."""
+_CURE_OF_ENCODING = "give a newText in ASCII, or convert the file first (iconv -f ENCODING -t UTF-8)"
+
+
+def _read(files: Files, path: str) -> tuple[str, bytes, str]:
+    """Return a file as text from which every byte can be restored, its byte order mark and its encoding."""
     with files.open_read(path) as file:
         content = file.read(_LARGEST_EDITED + 1)
     if len(content) > _LARGEST_EDITED:
         raise ToolError(f"{path} has more than {_LARGEST_EDITED} bytes; it is too large to be edited")
-    return content.decode("utf-8", "surrogateescape")
+    mark, encoding = mark_of(content)
+    try:
+        return content[len(mark) :].decode(encoding, "surrogateescape"), mark, encoding
+    except UnicodeDecodeError:  # its beginning is no mark
+        return content.decode("utf-8", "surrogateescape"), b"", "utf-8"
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text holds no bytes of an unknown encoding."""
+    return text.encode("utf-8", "replace") == text.encode("utf-8", "surrogateescape")

@@ -5,41 +5,50 @@
 
 Needs the extra `mcp`. A server's description of its tools is not trusted: each counts as one that writes, unless
 `categories` says otherwise. Parameters named like commands, paths or addresses are judged as such. A tool without these
-and without a declared category is opaque: the user is asked.
+and without a declared category is opaque: the user is asked. A tool that cannot be used is left out with a warning.
 """
 
 import base64
+import hashlib
+import json
 import logging
 import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import anyio
 from attrs import evolve
 
 from agent.tools import mcp_relay
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import Tool, ToolContext, is_cancellation
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Mark, Path, ShellCommand, Url, foreign_shape
 from agent.vocabulary.calls import Category, ToolResult
-from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.errors import CannotStart, ToolError, one_of
 from agent.vocabulary.messages import Image
 
 if TYPE_CHECKING:
-    from mcp import ClientSession, StdioServerParameters
+    from mcp import ClientSession
     from mcp.types import Tool as Listed
+
+Declared = Mapping[str, Category | Literal["off"]]
+"""The categories of a server's tools by their own names, "*" for all others; "off" leaves a tool out."""
 
 
 _LONGEST_BEGINNING = 30.0  # seconds for a server to list its tools
+_LONGEST_SILENCE = 300.0  # seconds of a server over HTTP
 _LONGEST_COMPLAINT = 800  # characters
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
+_LONGEST_NAME = 64  # characters
+_LONGEST_DESCRIPTION = 1024  # characters that every provider takes
 COMMANDS = frozenset(["command", "cmd", "script", "shell"])
 ADDRESSES = frozenset(["url", "urls", "uri", "endpoint", "address"])
 PATHS = frozenset(["path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder", "cwd"])
@@ -51,41 +60,93 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 @asynccontextmanager
 async def mcp_tools(
-    command: Sequence[str],
+    command: Sequence[str] | str,
     *,
     env: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
     cwd: str | None = None,
     prefix: str = "",
-    categories: Mapping[str, Category] | None = None,
+    categories: Declared | None = None,
     timeout: float = 60.0,
 ) -> AsyncIterator[tuple[Tool, ...]]:
-    """Start an MCP server and yield its tools; it ends with the block.
+    """Start an MCP server, or connect to one, and yield its tools while the block lasts.
 
-    The server sees the allowed variables and `env`. `prefix` is put before the names of its tools; `categories`: by
-    their original names, "*" for all others. `timeout`: in seconds, for each call. Raises CannotStart, ToolError,
-    TimeoutError for a server that does not list its tools, and ExceptionGroups of these from the client.
+    command: the words of a command, or the address of a server over HTTP. A command sees the allowed variables and
+    `env`; `headers` are sent to an address. `prefix` is put before the names of its tools; `categories`: by
+    their original names, "*" for all others; "off" leaves a tool out. `timeout`: in seconds, for each call. Raises
+    CannotStart, ToolError, TimeoutError for a server that does not list its tools, and errors of the client.
     """
-    try:
-        from mcp import StdioServerParameters
-    except ImportError as error:
-        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
-    if shutil.which(command[0]) is None:
-        raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH")
-    argv = ["-I", "-S", mcp_relay.__file__, *command]
-    server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
+    program, here = command if isinstance(command, str) else command[0], os.path.abspath(cwd or "")
+    if isinstance(command, str) and not command.startswith(("http://", "https://")):
+        raise CannotStart(f"{command!r} is no address; give a command as a list of words")
+    if isinstance(command, str):
+        connecting = partial(_connect, command, headers or {})
+    elif shutil.which(program) is None:
+        raise CannotStart(f"cannot start {program!r}: no such program on PATH")
+    else:
+        connecting = partial(_start, command, env, cwd)
 
-    async with _connected(command[0], server) as (session, listed):
-        kinds, here = categories or {}, os.path.abspath(cwd or "")
-        told = (_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
-        yield tuple(evolve(each, cwd=lambda: here) for each in told)
+    failure: BaseException | None = None  # of the block: kept out of the client's task groups, which would wrap it
+    try:
+        async with _session(program, connecting) as (session, listed):
+            tools = _as_tools(listed, session, prefix, categories or {}, timeout, program)
+            try:
+                yield tuple(evolve(each, cwd=lambda: here) for each in tools)
+            except BaseException as error:
+                if is_cancellation(error):
+                    raise
+                failure = error
+    except Exception as error:
+        reason = one_of(error)
+        if failure is None and isinstance(command, str) and not isinstance(reason, ToolError | TimeoutError):
+            raise CannotStart(f"cannot reach {command!r}: {reason}") from error
+        if failure is None:
+            raise reason from error
+    if failure is not None:
+        raise failure
+
+
+Streams = tuple[Any, Any]
 
 
 @asynccontextmanager
-async def _connected(
-    program: str, server: "StdioServerParameters"
+async def _start(
+    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, complaints: TextIO
+) -> AsyncIterator[Streams]:
+    """Start a server and yield the streams of its messages; its standard error goes to `complaints`."""
+    from mcp import StdioServerParameters, stdio_client
+
+    argv = ["-I", "-S", mcp_relay.__file__, *command]
+    server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
+    async with stdio_client(server, errlog=complaints) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _connect(address: str, headers: Mapping[str, str], complaints: TextIO) -> AsyncIterator[Streams]:
+    """Connect to a server over HTTP and yield the streams of its messages; `complaints` gets its error codes."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def note(response: httpx2.Response) -> None:
+        if response.is_error:
+            complaints.write(f"{response.status_code} {response.reason_phrase}\n")
+
+    limits = httpx2.Timeout(_LONGEST_BEGINNING, read=_LONGEST_SILENCE)
+    client = httpx2.AsyncClient(headers=dict(headers), timeout=limits, event_hooks={"response": [note]})
+    async with client, streamable_http_client(address, http_client=client) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _session(
+    program: str, connecting: Callable[[TextIO], AbstractAsyncContextManager[Streams]]
 ) -> AsyncIterator[tuple["ClientSession", list["Listed"]]]:
-    """Start a server; yield its session and its tools. An error at its start includes its output."""
-    from mcp import ClientSession, stdio_client
+    """Begin a session with a server; yield it and its tools. An error at its start includes its output."""
+    try:
+        from mcp import ClientSession
+    except ImportError as error:
+        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
 
     async def tell(params: Any) -> None:
         _logger.warning("the MCP server %s: %s", program, params.data)
@@ -94,8 +155,8 @@ async def _connected(
     with TemporaryFile("w+", errors="replace") as complaints:
         try:
             async with (
-                stdio_client(server, errlog=complaints) as streams,
-                ClientSession(*streams, logging_callback=tell) as session,
+                connecting(complaints) as (messages, requests),
+                ClientSession(_Readable(messages, program), requests, logging_callback=tell) as session,
             ):
                 with anyio.fail_after(_LONGEST_BEGINNING):
                     await session.initialize()
@@ -126,25 +187,126 @@ async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:
             return
 
 
-def _as_tool(
-    listed: "Listed",
+class _Readable:
+    """The messages of a server in a form that the client accepts, which else would refuse all of a list for one flaw.
+
+    Results are not checked against a server's own schemas: the model is to read them however they are.
+    """
+
+    def __init__(self, messages: Any, program: str) -> None:
+        self._messages, self._program = messages, program
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._messages, name)
+
+    async def __aenter__(self) -> "_Readable":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._messages.aclose()
+
+    def __aiter__(self) -> "_Readable":
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await anext(self._messages)
+        result = getattr(getattr(message, "message", None), "result", None)
+        if isinstance(result, dict) and isinstance(result.get("tools"), list):
+            result["tools"] = [row for each in result["tools"] if (row := self._row(each)) is not None]
+        elif isinstance(result, dict) and not result.keys().isdisjoint(["content", "structuredContent"]):
+            message.message.result = _readable_answer(result)
+        return message
+
+    def _row(self, listed: Any) -> dict[str, Any] | None:
+        """Return what we use of a listed tool, or None."""
+        row = listed if isinstance(listed, dict) else {}
+        name, schema = row.get("name"), row.get("inputSchema")
+        written = {"type": "object", **({} if schema is None else schema)} if isinstance(schema, dict | None) else {}
+        if not isinstance(name, str) or not name or written.get("type") != "object":
+            _leave_out(self._program, name, "it has no name, or its parameters are no object")
+            return None
+        texts = {key: row[key] for key in ("title", "description") if isinstance(row.get(key), str)}
+        known = {word: value for word, value in written.items() if value is not None}
+        return {"name": name, **texts, "inputSchema": known}
+
+
+def _leave_out(program: str, name: object, why: object) -> None:
+    _logger.warning("the MCP server %s: its tool %r is left out: %s", program, name, why)
+
+
+def _readable_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what we use of the answer to a call."""
+    parts, structured = answer.get("content"), answer.get("structuredContent")
+    parts = parts if isinstance(parts, list) else [] if parts is None else [parts]
+    if structured is not None and not isinstance(structured, dict):
+        parts, structured = [*parts, structured], None
+    content = [_readable_part(part) for part in parts]
+    kept = {} if structured is None else {"structuredContent": structured}
+    return {"content": content, "isError": answer.get("isError") is True, **kept}
+
+
+def _readable_part(part: Any) -> Any:
+    """Return a part of a result, as text if it has no form that the client knows."""
+    from mcp.types import ContentBlock
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        TypeAdapter(ContentBlock).validate_python(part, by_name=False)
+    except ValidationError:
+        return {"type": "text", "text": part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)}
+    return part
+
+
+def _as_tools(
+    listed: Sequence["Listed"],
     session: "ClientSession",
     prefix: str,
-    kinds: Mapping[str, Category],
+    declared: Declared,
+    timeout: float,
+    program: str,
+) -> Iterator[Tool]:
+    """Yield the tools of a server that can be used and are not off. Raises ToolError if it has none of a name."""
+    known: dict[str, Listed] = {}
+    for each in listed:
+        if known.setdefault(each.name, each) is not each:
+            _leave_out(program, each.name, "its name is that of another one")
+    for name in declared.keys() - known.keys() - {"*"}:
+        raise ToolError(f"{program} has no tool {name!r}, which `categories` names; it has: {', '.join(known)}")
+    shortened = {name: _NOT_IN_NAMES.sub("_", f"{prefix}{name}")[:_LONGEST_NAME] for name in known}
+    for name, each in known.items():
+        category = declared.get(name) or declared.get("*")
+        if category == "off":
+            continue
+        called = shortened[name]
+        if list(shortened.values()).count(called) > 1 and called != f"{prefix}{name}":
+            called = f"{called[:-7]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+        try:
+            yield _as_tool(each, called, session, category, timeout, program)
+        except ToolError as error:
+            _leave_out(program, name, error)
+
+
+def _as_tool(
+    listed: "Listed",
+    name: str,
+    session: "ClientSession",
+    declared: Category | None,
     timeout: float,
     program: str,
 ) -> Tool:
-    declared = kinds.get(listed.name) or kinds.get("*")
-    category = declared or "write"
-    marks = tuple(_marks(listed.input_schema, category))
+    category, shape = declared or "write", foreign_shape(listed.input_schema)
+    marks = tuple(_marks(shape.written, category))
 
     async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
         return _result(await session.call_tool(listed.name, arguments))
 
+    description = (listed.description or listed.title or listed.name).strip()
+    if len(description) > _LONGEST_DESCRIPTION:
+        description = f"{description[: _LONGEST_DESCRIPTION - 4]} ..."
     return Tool(
-        name=_NOT_IN_NAMES.sub("_", f"{prefix}{listed.name}")[:64],
-        description=(listed.description or listed.title or listed.name).strip(),
-        shape=foreign_shape(listed.input_schema),
+        name=name,
+        description=description,
+        shape=shape,
         function=run,
         category=category,
         marks=marks,
@@ -168,17 +330,51 @@ def _marks(schema: Mapping[str, Any], category: Category) -> Iterator[tuple[str,
 
 
 def _result(answered: Any) -> ToolResult:
-    """Return a server's answer: its texts, pictures as attachments, and the types of all other parts."""
-    texts: list[str] = []
+    """Return a server's answer: its texts, pictures as attachments, and a line about what else there is."""
     images: list[Image] = []
-    for part in getattr(answered, "content", ()):
-        if part.type == "text":
-            texts.append(part.text)
-        elif part.type == "image":
-            images.append(Image(part.mime_type, base64.b64decode(part.data)))
-            texts.append(f"[picture: {part.mime_type}]")
-        else:
-            texts.append(f"[{part.type}, which is not shown]")
+    texts = [_told(part, images) for part in getattr(answered, "content", ())]
+    structured = getattr(answered, "structured_content", None)
+    if structured is not None and not _is_told(structured, "\n".join(texts)):
+        texts.append(json.dumps(structured, ensure_ascii=False))
     written = "\n".join(texts).encode("utf-8", "replace")
     text = keep_head(written, _OUTPUT_LIMIT, len(written)) or "(no output)"
     return ToolResult(text, is_error=bool(getattr(answered, "is_error", False)), images=images)
+
+
+def _told(part: Any, images: list[Image]) -> str:
+    """Return a part of an answer in words; a picture is added to `images`."""
+    if part.type == "text":
+        return str(part.text)
+    if part.type == "resource_link":
+        words = (part.name, str(part.uri), part.mime_type, part.description)
+        return f"[link to a resource: {', '.join(filter(None, words))}]"
+    if part.type != "resource":
+        return _decoded(part.data, part.mime_type, "picture" if part.type == "image" else part.type, images)
+    about = f"resource {part.resource.uri}"
+    text = getattr(part.resource, "text", None)
+    if text is None:
+        return _decoded(part.resource.blob, part.resource.mime_type or "", about, images)
+    return f"[{about}]\n{text}"
+
+
+def _decoded(data: str, kind: str, about: str, images: list[Image]) -> str:
+    """Return binary data in words: a text is shown, a picture added to `images`, all else is named."""
+    try:
+        content = base64.b64decode(data)
+    except ValueError:
+        return f"[{about}: {kind}, which is damaged: it is no base64]"
+    if kind.startswith("text/"):
+        return f"[{about}]\n{content.decode('utf-8', 'replace')}"
+    if not kind.startswith("image/"):
+        return f"[{about}: {kind or 'binary'}, {len(content)} bytes, which are not shown]"
+    images.append(Image(kind, content))
+    return f"[{about}: {kind}]"
+
+
+def _is_told(value: Any, text: str) -> bool:
+    """Return whether a text has each word and number of a value: most servers give both forms of the same."""
+    if isinstance(value, Mapping | list):
+        parts = value.values() if isinstance(value, Mapping) else value
+        return all(_is_told(part, text) for part in parts)
+    said = value if isinstance(value, str) else json.dumps(value)
+    return any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", text) for form in (said, json.dumps(said)[1:-1]))

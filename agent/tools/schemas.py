@@ -4,18 +4,22 @@ Limits and marks stand in annotations. `problems` checks a value by a schema, `S
 the signature of a function (`read_signature`), or from an MCP server (`foreign_shape`).
 """
 
+import dataclasses
 import inspect
 import math
 import operator
+import pathlib
 import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from datetime import date, datetime
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Annotated, Any, Literal, Union
+from uuid import UUID
 
 import attrs
 from attrs import frozen
@@ -121,6 +125,8 @@ class Touch:
 
 def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
     """Yield each error of a value, by a schema with the supported keywords."""
+    if not schema:
+        return
     if "anyOf" in schema:
         yield from _problems_of_all(schema["anyOf"], value, path)
     elif "enum" in schema:
@@ -148,6 +154,12 @@ def _of_text(schema: Schema, value: str, path: str) -> Iterator[str]:
         yield f"{path}: expected at most {longest} characters, found {len(value)}"
     if pattern is not None and not matches(text := pattern.removeprefix(_BEFORE).removesuffix(_AFTER), value):
         yield f"{path}: expected a text that matches {text} as a whole, found {shown(value)}"
+    if (form := schema.get("format")) is not None:
+        read, example = next((read, example) for name, read, example in _TEXTS.values() if name == form)
+        try:
+            read(value)
+        except ValueError:
+            yield f"{path}: expected a {form} such as {example}, found {shown(value)}"
 
 
 def _of_number(schema: Schema, value: float, path: str) -> Iterator[str]:
@@ -289,10 +301,16 @@ class Shape:
 _SCALARS: dict[Any, str] = {
     str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null",
 }  # fmt: skip
+_TEXTS: dict[Any, tuple[str, Callable[[str], Any], str]] = {
+    date: ("date", date.fromisoformat, "2026-01-31"),
+    datetime: ("date-time", datetime.fromisoformat, "2026-01-31T08:30:00Z"),
+    UUID: ("uuid", UUID, "123e4567-e89b-12d3-a456-426614174000"),
+}
+"""Types that are texts of a format: its name, the function that reads it, an example."""
 _NO_LIMITS = Limits()
 _CURE = (
-    "use str, int, float, bool, None, Literal, an enum, list, tuple[..., ...], dict[str, ...], a union or a frozen "
-    "attrs class"
+    "use str, int, float, bool, None, Any, date, datetime, UUID, Literal, an enum, list, set, tuple[..., ...], "
+    "dict[str, ...], a union, a TypedDict, a dataclass or an attrs class"
 )
 
 
@@ -317,23 +335,35 @@ def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type,
         return find_shape(annotation.__origin__, own, inside)
     if origin in (Union, types.UnionType):
         return _union(arguments, limits, inside)
-    if origin in (list, tuple, Sequence):
+    if (origin or annotation) in (list, tuple, set, frozenset, Sequence):
         return _array(annotation, limits, inside)
     if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
         kind = _SCALARS[annotation]
         schema = {"type": kind, **limits.keywords(kind)}
         return Shape(schema, int) if kind == "integer" else Shape(schema)
     limits.keywords(repr(annotation))
-    if origin is Literal:
-        return _choice(arguments, annotation)
-    if origin in (dict, Mapping) and arguments[0] is str:
-        part = find_shape(arguments[1], inside=inside)
+    if (origin or annotation) in (dict, Mapping) and arguments[:1] in ((), (str,)):
+        part = find_shape(arguments[1] if arguments else Any, inside=inside)
         schema = {"type": "object", "additionalProperties": part.written}
         return Shape(schema, lambda value: {key: part.build(each) for key, each in value.items()})
+    return _choice(arguments, annotation) if origin is Literal else _class(annotation, inside)
+
+
+def _class(annotation: Any, inside: tuple[type, ...]) -> Shape:
+    """Return the shape of a class that is no scalar and no container. Raises TypeError for an unsupported one."""
+    if annotation is Any:
+        return Shape({}, thaw)
+    if annotation in _TEXTS:
+        form, read, _ = _TEXTS[annotation]
+        return Shape({"type": "string", "format": form}, read)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _choice(tuple(annotation), annotation)
-    if isinstance(annotation, type) and attrs.has(annotation):
+    if isinstance(annotation, type) and (attrs.has(annotation) or is_dataclass(annotation)):
         return _record(_attributes(annotation, inside), annotation)
+    if typing.is_typeddict(annotation):
+        return _record(_keys(annotation, inside), dict)
+    if isinstance(annotation, type) and issubclass(annotation, pathlib.PurePath):
+        raise TypeError(f'{annotation!r}: say what the tool does there, as in Annotated[str, Path("read")]')
     raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
 
 
@@ -348,11 +378,12 @@ def _union(members: tuple[Any, ...], limits: Limits, inside: tuple[type, ...]) -
 
 
 def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is tuple and arguments[1:] != (Ellipsis,):
+    kind, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if kind is tuple and annotation is not tuple and arguments[1:] != (Ellipsis,):
         raise TypeError(f"{annotation!r} has a length of its own; {_CURE}")
-    part, into = find_shape(arguments[0], inside=inside), list if origin is list else tuple
+    part = find_shape(arguments[0] if arguments else Any, inside=inside)
     schema = {"type": "array", "items": part.written, **limits.keywords("array")}
+    into = tuple if kind is Sequence else kind
     return Shape(schema, lambda value: into(part.build(each) for each in value))
 
 
@@ -386,25 +417,41 @@ def _record(fields: Fields, into: Callable[..., Any]) -> Shape:
     return Shape(schema, build)
 
 
-def _attributes(kind: type, inside: tuple[type, ...]) -> Fields:
-    if not attrs.inspect(kind).is_frozen:
-        raise TypeError(f"{kind.__name__} can change; use @attrs.frozen")
+def _attributes(kind: Any, inside: tuple[type, ...]) -> Fields:
+    """Return the fields of an attrs class or a dataclass."""
     hints, found = typing.get_type_hints(kind, include_extras=True), Fields()
-    for attribute in attrs.fields(kind):
+    for attribute in attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind):
         where, hint = f"{kind.__name__}.{attribute.name}", hints.get(attribute.name)
-        if attribute.validator is not None:
+        if getattr(attribute, "validator", None) is not None:
             raise TypeError(f"{where} has a validator, which a schema cannot tell; use Limits")
         if attribute.name not in hints:
             raise TypeError(f"{where} has no annotation")
-        if not attribute.init:
-            continue
-        if kind in inside:
-            raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
-        if find_marks(hint):
-            raise TypeError(f"{where}: marks belong on the tool's own parameters, where the gate looks")
-        shape = find_shape(hint, inside=(*inside, kind))
-        found[attribute.alias or attribute.name] = shape, attribute.default is attrs.NOTHING, _described(hint)
+        if attribute.init:
+            defaults = (attribute.default, getattr(attribute, "default_factory", dataclasses.MISSING))
+            is_required = all(default in (attrs.NOTHING, dataclasses.MISSING) for default in defaults)
+            name = getattr(attribute, "alias", None) or attribute.name
+            found[name] = _inner(kind, where, hint, inside), is_required, _described(hint)
     return found
+
+
+def _keys(kind: Any, inside: tuple[type, ...]) -> Fields:
+    """Return the keys of a TypedDict."""
+    found = Fields()
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
+            (hint,) = typing.get_args(hint)
+        shape = _inner(kind, f"{kind.__name__}.{name}", hint, inside)
+        found[name] = shape, name in kind.__required_keys__, _described(hint)
+    return found
+
+
+def _inner(kind: type, where: str, hint: Any, inside: tuple[type, ...]) -> Shape:
+    """Return the shape of a part of a record."""
+    if kind in inside:
+        raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
+    if find_marks(hint):
+        raise TypeError(f"{where}: marks belong on the tool's own parameters, where the gate looks")
+    return find_shape(hint, inside=(*inside, kind))
 
 
 def _described(hint: Any, text: str | None = None) -> Schema:
@@ -418,8 +465,13 @@ def _described(hint: Any, text: str | None = None) -> Schema:
 
 @frozen
 class Signature:
-    """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
+    """A function as a tool: its name and description, its parameters, their marks, and the parameter for the context.
 
+    `source`: the function itself, where a partial or an object with `__call__` stands for it.
+    """
+
+    source: Callable[..., Any]
+    name: str
     description: str
     parameters: Shape
     marks: Marks
@@ -431,18 +483,22 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for an unsupported signature.
     """
-    name = getattr(function, "__name__", repr(function))
-    description, texts = _split_docstring(inspect.getdoc(function) or "")
+    source, bound = _without_partials(function)
+    name = getattr(source, "__name__", type(source).__name__)
+    described = source if hasattr(source, "__name__") else type(source).__call__
+    description, texts = _split_docstring(inspect.cleandoc(described.__doc__ or inspect.getdoc(source) or ""))
     if not description:
         raise TypeError(f"tool {name!r} has no docstring; say in one what it does, the model reads it")
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = typing.get_type_hints(described, include_extras=True)
     except NameError as error:
         raise TypeError(f"tool {name!r}: {error}; annotations must name things of its module") from error
     _check_returned(name, hints.get("return"))
     context: str | None = None
     fields, marks = Fields(), list[tuple[str, Mark, object]]()
     for key, parameter in inspect.signature(function).parameters.items():
+        if key in bound:
+            continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"tool {name!r}: parameter {key!r} cannot be given by name; a model gives names only")
         if hints.get(key) is context_type:
@@ -451,9 +507,18 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
         fields[key] = _field(name, parameter, hints, texts.pop(key, None))
         default = None if parameter.default is parameter.empty else parameter.default
         marks.extend((key, mark, default) for mark in find_marks(hints[key]))
-    if texts:
-        raise TypeError(f"tool {name!r} describes {', '.join(texts)}, but has no such parameter")
-    return Signature(description, _record(fields, dict), tuple(marks), context)
+    if strange := texts.keys() - inspect.signature(source).parameters.keys():
+        raise TypeError(f"tool {name!r} describes {', '.join(sorted(strange))}, but has no such parameter")
+    return Signature(described, name, description, _record(fields, dict), tuple(marks), context)
+
+
+def _without_partials(function: Callable[..., Any]) -> tuple[Callable[..., Any], frozenset[str]]:
+    """Return the callable in a partial, and the parameters that are bound by name: a model cannot give these."""
+    bound: frozenset[str] = frozenset()
+    while isinstance(function, partial):
+        bound |= function.keywords.keys()
+        function = function.func
+    return function, bound
 
 
 def _check_returned(name: str, annotation: Any) -> None:
@@ -505,7 +570,10 @@ _MOST_NAMED = 10  # problems listed in a message
 
 
 def foreign_shape(written: Mapping[str, Any]) -> Shape:
-    """Return the shape of an MCP server's schema. Raises ToolError if it is not a schema of an object."""
+    """Return the shape of an MCP server's schema: values are checked by it, a model is given `schema_for_models`.
+
+    Raises ToolError if it is not a schema of an object.
+    """
     try:
         import jsonschema_rs
     except ImportError as error:
@@ -515,8 +583,72 @@ def foreign_shape(written: Mapping[str, Any]) -> Shape:
     try:
         validator = jsonschema_rs.validator_for(dict(written), retriever=_refuse)
     except ValueError as error:
-        raise ToolError(f"no JSON Schema that can be used: {str(error)[:300]}") from error
-    return Shape(dict(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1))
+        raise ToolError(f"no JSON Schema that can be used: {' '.join(str(error).split())[:300]}") from error
+    return Shape(
+        schema_for_models(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1)
+    )
+
+
+_PARTS_BY_NAME = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
+_LISTS_OF_PARTS = frozenset(["anyOf", "oneOf", "allOf", "prefixItems"])
+_PARTS = frozenset(["items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"])
+"""Keywords whose values are schemas, by name, in a list, or alone."""
+_ALTERNATIVES = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else")
+_NOT_AT_THE_TOP = frozenset([*_ALTERNATIVES, "not", "enum", "const", "$schema"])
+
+
+def schema_for_models(written: Mapping[str, Any]) -> Schema:
+    """Return a schema of an object as strict providers take it, which is never narrower.
+
+    Objects have `properties`, arrays `items`; alternatives of the whole are given as one set of properties.
+    """
+    sent: Schema = {word: value for word, value in _completed(written).items() if word not in _NOT_AT_THE_TOP}
+    return {**sent, "properties": _properties_of(written, written, frozenset())}
+
+
+def _properties_of(part: Any, whole: Mapping[str, Any], seen: frozenset[str]) -> Schema:
+    """Return the properties of an object and of its alternatives."""
+    if not isinstance(part, Mapping):
+        return {}
+    found: Schema = {}
+    for word in _ALTERNATIVES:
+        inner = part.get(word)
+        if isinstance(inner, str) and inner not in seen:
+            found |= _properties_of(_referred(inner, whole), whole, seen | {inner})
+        for each in inner if isinstance(inner, list) else [inner]:
+            found |= _properties_of(each, whole, seen)
+    return {**found, **_completed(part).get("properties", {})}
+
+
+def _referred(reference: str, whole: Mapping[str, Any]) -> Any:
+    """Return the part of a schema that a local reference names."""
+    part: Any = whole
+    for step in reference.removeprefix("#").split("/")[1:]:
+        part = part.get(step) if isinstance(part, Mapping) else None
+    return part
+
+
+def _completed(part: Any) -> Any:
+    """Return a schema with `properties` in each object and `items` in each array."""
+    if not isinstance(part, Mapping):
+        return {} if part is True else {"not": {}} if part is False else part
+    sent = {word: _completed_value(word, value) for word, value in part.items()}
+    kind = part.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    needed: Schema = {"properties": {}} if "object" in kinds else {}
+    return {**needed, **({"items": {}} if "array" in kinds else {}), **sent}
+
+
+def _completed_value(word: str, value: Any) -> Any:
+    if word in _PARTS_BY_NAME and isinstance(value, Mapping):
+        return {name: _completed(part) for name, part in value.items()}
+    if word in _LISTS_OF_PARTS and isinstance(value, list):
+        return [_completed(part) for part in value]
+    if word == "items" and isinstance(value, list):  # of the elements, one by one, in older drafts
+        return {"anyOf": [_completed(part) for part in value]} if value else {}
+    if word == "additionalProperties" and isinstance(value, bool):
+        return value
+    return _completed(value) if word in _PARTS else value
 
 
 def _told(validator: Any, value: object, path: str) -> Iterator[str]:

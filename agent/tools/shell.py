@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, 
 from attrs import Factory, evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
-from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
@@ -283,12 +283,17 @@ Execute = Callable[[str, tuple[str, ...], How], Awaitable[tuple[Finished, Sequen
 
 @frozen(eq=False)
 class Runner:
-    """Runs the commands of one tool and answers its calls. `session`: counters; `processes`: background processes."""
+    """Runs the commands of one tool and answers its calls. `sessions`: counters; `processes`: background processes."""
 
     tool: str
     options: ShellOptions
-    session: Session = field(factory=Session)
+    sessions: PerAgent[Session] = field(factory=lambda: PerAgent(Session))
     processes: Processes | None = None
+
+    @property
+    def session(self) -> Session:
+        """The counters of the agent that runs."""
+        return self.sessions.own
 
     @property
     def in_envelopes(self) -> bool:
@@ -361,7 +366,11 @@ class Runner:
         """Return a tool whose session counts turns, also after a resume; only for envelopes."""
         if not self.in_envelopes:
             return tool
-        return evolve(tool, hears=self.session.hear, restores=self.session.restore)
+        return evolve(
+            tool,
+            hears=lambda event: self.session.hear(event),
+            restores=lambda finished: self.session.restore(finished),
+        )
 
 
 def make_shell_tool(
@@ -370,17 +379,17 @@ def make_shell_tool(
     *,
     name: str = "bash",
     commands: Commands | None = None,
-    session: Session | None = None,
+    sessions: PerAgent[Session] | None = None,
     processes: Processes | None = None,
 ) -> Tool:
-    """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4.
+    """Return the tool `name`, which runs commands in `cwd`; `sessions` count for the envelope of S4.
 
     With `processes` a command may stay in the background; see `with_background` for the other tools it needs.
     """
     chosen = options or ShellOptions()
     if commands is not None:  # another implementation, which our sandbox cannot confine
         chosen = evolve(chosen, sandbox=None)
-    runner, place = Runner(name, chosen, session or Session(), processes), commands or LocalCommands()
+    runner, place = Runner(name, chosen, sessions or PerAgent(Session), processes), commands or LocalCommands()
 
     async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
         return await place.run(text, shell=(*before, *chosen.shell), **how), ()

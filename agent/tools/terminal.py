@@ -9,7 +9,7 @@ import anyio
 from attrs import define, evolve, field, frozen
 
 from agent.tools.background import Processes
-from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process, unnamed_file
 from agent.tools.sandbox.permissions import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
@@ -178,7 +178,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
     With `processes` a command may stay in the background.
     """
     chosen = options or ShellOptions()
-    held = _Terminal(cwd, Runner("terminal", chosen, processes=processes))
+    terminals = PerAgent(lambda: _Terminal(cwd, Runner("terminal", chosen, processes=processes)))
 
     @tool(category="write")
     async def terminal(
@@ -201,12 +201,18 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
             persistent: run it in the session
             close: close the session, after the command if there is one
         """
+        held = terminals.own
         async with held.lock:
             if background and processes is not None:
                 return await held.start(command or "", context)
             return await held.use(command, persistent, close, timeout, context)
 
-    made = evolve(terminal, hears=held.hear, restores=held.restore, cwd=lambda: held.where)
+    made = evolve(
+        terminal,
+        hears=lambda event: terminals.own.hear(event),
+        restores=lambda finished: terminals.own.restore(finished),
+        cwd=lambda: terminals.own.where,
+    )
     return in_sandbox(with_background(made, processes), chosen)
 
 

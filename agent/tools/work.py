@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from attrs import asdict, evolve, frozen
 
-from agent.tools.definition import Tool, tool
+from agent.tools.definition import PerAgent, Tool, tool
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import ToolFinished
 
@@ -23,10 +23,19 @@ class TodoItem:
 
 
 class TodoStore:
-    """Holds the list; tools that share a store share it."""
+    """Holds the list of each agent, at first `todos`; tools that share a store share it."""
 
     def __init__(self, todos: Sequence[TodoItem] = ()) -> None:
-        self.todos: tuple[TodoItem, ...] = tuple(todos)
+        self._lists = PerAgent(lambda: [*todos])
+
+    @property
+    def todos(self) -> tuple[TodoItem, ...]:
+        """The list of the agent that runs."""
+        return tuple(self._lists.own)
+
+    @todos.setter
+    def todos(self, todos: Sequence[TodoItem]) -> None:
+        self._lists.own[:] = todos
 
 
 def make_todo_tools(store: TodoStore | None = None) -> tuple[Tool, Tool]:

@@ -23,6 +23,13 @@ class CannotStart(ToolError):
     """A process could not start: the program or directory does not exist, or the arguments are invalid."""
 
 
+def one_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, in however many groups; any other error as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def nearest(name: str, known: Iterable[str], most: int = 3, *, cutoff: float = 0.5) -> tuple[str, ...]:
     """Return up to `most` of the known names that are spelled like `name`, nearest first; case does not count.
 

@@ -107,6 +107,42 @@ def with_notices(text: str, images: Iterable[Image], why: str) -> str:
 
 
 Message = UserMessage | AssistantMessage | ToolMessage
+
+NO_RESULT = "no result recorded: the conversation broke off while this call was open; its outcome is unknown"
+NO_CALL = "[the result of a call that is not in this conversation]"
+
+
+def with_calls_answered(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return a conversation that every provider takes: after a call comes its result, before all else.
+
+    A call without a result gets an error, a result without its call becomes a message of the user.
+    """
+    turns: list[list[Message]] = [[]]
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            turns.append([])
+        turns[-1].append(message)
+    return tuple(message for turn in turns for message in _answered(turn))
+
+
+def _answered(turn: Sequence[Message]) -> Iterator[Message]:
+    """Yield an assistant message, the results of its calls, and the messages that follow."""
+    asked = [message for message in turn[:1] if isinstance(message, AssistantMessage)]
+    others: list[Message] = []
+    unanswered = [call.id for message in asked for call in message.calls]
+    yield from asked
+    for message in turn[len(asked) :]:
+        if not isinstance(message, ToolMessage):
+            others.append(message)
+        elif message.call_id in unanswered:
+            unanswered.remove(message.call_id)
+            yield message
+        else:
+            others.append(UserMessage(f"{NO_CALL}\n{message.text}", message.images))
+    yield from (ToolMessage(call, NO_RESULT, is_error=True) for call in unanswered)
+    yield from others
+
+
 FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
 """Reasons for a missing answer to which the loop reacts; empty: any other reason."""
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]

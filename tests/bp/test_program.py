@@ -429,6 +429,16 @@ def test_an_exception_names_b_thread_event_and_step_and_fails_the_program() -> N
     assert program.status == "failed"
 
 
+def test_of_many_failures_in_a_step_some_are_told_and_the_others_counted() -> None:
+    program = BProgram(says(sync(request=HOT)), *(fails_on(HOT, ValueError("no")) for _ in range(300)))
+
+    with pytest.raises(BThreadError) as caught:
+        trace(program)
+
+    assert len(caught.value.__notes__) == 11
+    assert caught.value.__notes__[-1] == "and 289 other b-threads failed in this step"
+
+
 @rows("wrong", [None, "hot", HOT, Ping, 42, start, [sync(wait_for=HOT)]])
 def test_a_b_thread_that_yields_the_wrong_thing_is_named_with_the_cure(wrong: Any) -> None:
     with pytest.raises(BThreadError, match=r"'confused' failed .*it yielded .*; yield sync\(\.\.\.\) instead"):

@@ -153,6 +153,14 @@ def fail_at_once(asked: Asked) -> Told:
     raise OSError("no disk")
 
 
+def close_at_once(asked: Asked) -> Told:
+    raise GeneratorExit("closed")
+
+
+async def close(_: Asked) -> Told:
+    raise GeneratorExit("closed")
+
+
 @pytest.mark.parametrize(
     ("run", "how"),
     [
@@ -162,6 +170,8 @@ def fail_at_once(asked: Asked) -> Told:
         (leave, "failed: gone"),
         (lambda asked: Told(asked.number), "told"),
         (fail_at_once, "failed: no disk"),
+        (close, "failed: closed"),
+        (close_at_once, "failed: closed"),
     ],
 )
 async def test_each_effect_has_one_outcome_however_it_ends(run: Any, how: str) -> None:
@@ -270,8 +280,8 @@ def raise_mute(asked: Asked, error: Exception) -> Broken:
 
 @pytest.mark.parametrize(
     "broken",
-    [lambda asked, _: None, lambda asked, _: 1 / 0, raise_mute, lambda asked, _: Told(7)],
-    ids=["wrong kind", "raises", "raises without a text", "about something else"],
+    [lambda asked, _: None, lambda asked, _: 1 / 0, raise_mute, lambda asked, _: Told(7), lambda asked, _: sys.exit()],
+    ids=["wrong kind", "raises", "raises without a text", "about something else", "leaves"],
 )
 async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error(
     broken: Callable[[Asked, Broken], Any],

@@ -195,7 +195,7 @@ def test_a_project_that_is_the_home_folder_has_no_file_of_its_own(run: Run, home
 
 
 def test_agents_md_becomes_context_unless_it_links_outside(run: Run, workspace: Path, tmp_path: Path) -> None:
-    (workspace / "AGENTS.md").write_text("Use tabs {here}.\n")
+    (workspace / "AGENTS.md").write_text("\ufeffUse tabs {here}.\n")
     own = run(calls=[])[0]["system_prompt"]
     (tmp_path / "secret").write_text("sesame")
     (workspace / "AGENTS.md").unlink()
@@ -363,6 +363,9 @@ def test_a_row_is_read_as_a_shell_reads_it() -> None:
     assert found.variables == {"A": "1", "B": "/h"}
     assert "/h" not in repr(found)
     assert read_server("/opt/a:b/run x", {}).command == ("/opt/a:b/run", "x")
+    remote = read_server("notes[list=read,*=off]: X-Key=$KEY https://host/mcp", {"KEY": "secret"})
+    assert (remote.command, remote.variables) == (("https://host/mcp",), {"X-Key": "secret"})
+    assert remote.categories == {"list": "read", "*": "off"}
 
 
 # `--api responses`: the command over the other wire format, from the first request to a run that goes on.

@@ -226,7 +226,7 @@ def test_a_hyphen_reads_the_prompt_from_a_pipe(
 
 
 def test_a_text_file_is_put_below_the_prompt_that_names_it_once(here: Path) -> None:
-    (here / "a.txt").write_text("A\n")
+    (here / "a.txt").write_text("\ufeffA\n")
 
     prompt = read_prompt("See @a.txt, and (again) @a.txt.")
 

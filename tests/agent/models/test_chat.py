@@ -220,6 +220,19 @@ def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
     assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
 
 
+def test_listeners_are_shown_no_half_of_a_character() -> None:
+    first, second = {"arguments": '{"x": "\ud83d'}, {"arguments": '\ude00"}'}
+    assembly, shown = Assembly(), list[Delta]()
+    for half, part in (("a\ud83d", first), ("\ude00\ud83d", second), ("b", {})):
+        call = {"index": 0, "id": "c", "function": {"name": "look", **part}}
+        said: Any = {"content": half, "reasoning_content": half, "tool_calls": [call] if part else []}
+        shown += assembly.feed(delta(**said))
+
+    texts = {kind: "".join(each.text for each in shown if each.kind == kind) for kind in ("text", "reasoning")}
+    assert texts == {"text": "a😀\ufffdb", "reasoning": "a😀\ufffdb"}
+    assert "".join(each.text for each in shown if each.kind == "arguments") == '{"x": "😀"}'
+
+
 @rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
 def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
     with pytest.raises(ModelError) as caught:

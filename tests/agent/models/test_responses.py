@@ -106,7 +106,9 @@ def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
 
 
 def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
-    assert assemble(saying("\ud83d"), saying("\ude00"), ended()).message.text == "😀"
+    seen = list[Delta]()
+    assert assemble(saying("\ud83d"), saying("\ude00"), ended(), seen=seen).message.text == "😀"
+    assert "".join(each.text for each in seen) == "😀"
 
 
 def test_the_status_counts_more_than_the_name_of_the_event() -> None:

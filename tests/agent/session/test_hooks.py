@@ -13,9 +13,17 @@ from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import fail
 from agent.projections.narration import StreamEvent
 from agent.testing import assert_calls_answered
+from agent.tools.work import make_todo_tools
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from agent.vocabulary.messages import (
+    NO_RESULT,
+    AssistantMessage,
+    Message,
+    RequestedCall,
+    ToolMessage,
+    UserMessage,
+)
 from tests.agent.conftest import MakeAgent, answers, grumble, note
 from tests.agent.soundness import broken_off
 
@@ -310,3 +318,26 @@ async def test_a_model_that_fails_is_an_error() -> None:
     with pytest.raises(RunError, match="no such model"):
         await agent_loop(messages, [], "", ScriptedModel([fail("no such model")]))
     assert messages == [UserMessage("Go")]
+
+
+async def test_open_calls_of_an_earlier_conversation_are_answered_before_the_prompt() -> None:
+    open_call = AssistantMessage("", (RequestedCall("a", "note", "{}"), RequestedCall("b", "note", "{}")))
+    answered = [open_call, ToolMessage("b", "noted"), ToolMessage("a", NO_RESULT, is_error=True)]
+    model = ScriptedModel(["Done."])
+    run = await Agent(model, history=[open_call, ToolMessage("b", "noted")]).run("Go on")
+    assert list(run.messages) == [*answered, UserMessage("Go on"), AssistantMessage("Done.")]
+    assert list(model.requests[0].messages) == [*answered, UserMessage("Go on")]
+
+    messages: list[Message] = [open_call, ToolMessage("b", "noted"), UserMessage("Go on")]
+    await agent_loop(messages, [], "", ScriptedModel(["Done."]))
+    assert messages == list(run.messages)
+
+
+async def test_what_tools_hold_stays_from_one_call_of_the_loop_to_the_next() -> None:
+    tools, todo = make_todo_tools(), {"content": "Buy milk", "status": "pending", "priority": "high"}
+    messages: list[Message] = [UserMessage("Note it")]
+    await agent_loop(messages, tools, "", ScriptedModel([call("todowrite", todos=[todo]), "Done."]))
+    messages.append(UserMessage("Read it"))
+    await agent_loop(messages, tools, "", ScriptedModel([call("todoread"), "Done."]))
+
+    assert "Buy milk" in messages[-2].text

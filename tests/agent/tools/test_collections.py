@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from agent import Agent, ScriptedModel, call
+from agent import Agent, Run, ScriptedModel, call
 from agent.effects.execution import describe
+from agent.models.scripted import Step
+from agent.tools.background import Processes
 from agent.tools.collections import (
     BUILT_IN_TOOLS,
     CODING_TOOLS,
@@ -19,12 +21,15 @@ from agent.tools.collections import (
     create_coding_tools,
     create_read_only_tools,
     create_tool_executor,
+    make_collection,
 )
 from agent.tools.declared import DeclarationError, load_tools, read_declarations
 from agent.tools.definition import Tool, Toolbox, tool
+from agent.tools.shell import ShellOptions
 from agent.tools.work import TodoItem, TodoStore, make_todo_tools
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
 
 from .conftest import plant
@@ -142,6 +147,39 @@ async def test_a_wrong_task_list_is_an_error_and_changes_nothing(todo: object, p
     assert result.is_error
     assert problem in result.text
     assert len(store.todos) == 1
+
+
+async def test_tools_of_two_agents_share_no_list_no_terminal_and_no_processes(tmp_path: Path) -> None:
+    """The first agent's state is that of direct calls; a later one begins with none."""
+    store, processes = TodoStore(), Processes("program", settle=0.0)
+    tools = [*make_todo_tools(store), *make_collection("terminal", Workspace(tmp_path), ShellOptions(), processes)]
+
+    def make(*steps: Step) -> Agent:
+        return Agent(ScriptedModel([*steps]), tools, approve=lambda _: True, preset="passthrough")
+
+    def told(run: Run) -> list[str]:
+        return [message.text for message in run.messages if isinstance(message, ToolMessage)]
+
+    reads: Step = [
+        call("todoread"), call("terminal", command="echo $TOKEN; pwd", persistent=True), call("process_output"),
+        call("process_stop", id="bg_1"),
+    ]  # fmt: skip
+    command = "TOKEN=of-ada; mkdir -p a; cd a"
+    begins: Step = [
+        call("todowrite", todos=[MILK]), call("terminal", command="sleep 1000", background=True),
+        call("terminal", command=command, persistent=True),
+    ]  # fmt: skip
+    ada, bob = make(begins, "Done.", reads, "Done."), make(reads, "Done.")
+    await ada.run("Begin")
+    others = told(await bob.run("Look"))
+    mine = told(await ada.run("Look"))[3:]
+
+    assert [json.loads(read[0])["todos"] for read in (mine, others)] == [[MILK], []]
+    assert [read[1].split() for read in (mine, others)] == [["of-ada", f"{tmp_path}/a"], [str(tmp_path)]]
+    assert others[2:] == ["(no background processes)", "there is no background process 'bg_1'; there are: none"]
+    assert mine[2] == "bg_1 is running: sleep 1000"
+    assert "bg_1 ended: stopped" in mine[3]
+    assert [todo.content for todo in store.todos] == ["Buy milk"]
 
 
 DECLARED = """\

@@ -1,14 +1,19 @@
 """A function with annotations and a docstring is a tool, and a blocking one keeps no caller waiting."""
 
+import asyncio
+import dataclasses
 import pathlib
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from enum import Enum
-from typing import Annotated, Any, Literal
+from functools import partial, wraps
+from typing import Annotated, Any, Literal, Required, TypedDict
+from uuid import UUID
 
 import anyio
 import jsonschema_rs
@@ -17,8 +22,9 @@ from anyio.lowlevel import current_token
 from attrs import field, frozen, validators
 
 from agent import Agent, ScriptedModel, call
+from agent.effects.loop import Hooks
 from agent.models.scripted import Step
-from agent.tools.blocking import call_back, run_in_background
+from agent.tools.blocking import DISCARDED, call_back, run_in_background
 from agent.tools.definition import ToolContext, explain_unknown, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch, find_shape
 from agent.vocabulary.calls import ToolCall, ToolResult
@@ -146,6 +152,9 @@ def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], p
         (RuntimeError("disk on fire"), "disk on fire"),
         (KeyError(), "KeyError"),
         (SystemExit("leaving"), "leaving"),
+        (GeneratorExit(), "GeneratorExit"),
+        (type("Panic", (BaseException,), {})("in a library"), "in a library"),
+        (BaseExceptionGroup("several", [GeneratorExit("one"), ValueError("two")]), "one; two"),
         (ExceptionGroup("several", [ValueError("one"), ExceptionGroup("inner", [ValueError("two")])]), "one; two"),
         (ValueError("\ud800"), "?"),
     ],
@@ -209,8 +218,138 @@ async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
         """Give up."""
         raise TimeoutError("the server said nothing")
 
-    assert await wait.run({}) == ToolResult("timed out after 0.05 seconds", is_error=True)
+    assert await wait.run({}) == ToolResult("timed out after 0.05 seconds; its outcome is unknown", is_error=True)
     assert (await give_up.run({})).text == "the server said nothing"
+
+
+async def test_a_blocking_tool_that_timed_out_may_still_run_and_its_late_result_is_discarded_and_counted() -> None:
+    release, threads, before = threading.Event(), list[threading.Thread](), len(DISCARDED)
+
+    @tool(timeout=0.05)
+    def pay() -> str:
+        """Pay."""
+        threads.append(threading.current_thread())
+        release.wait(100)
+        return "paid"
+
+    result = await pay.run({})
+    release.set()
+    threads[0].join(100)
+
+    text = "timed out after 0.05 seconds; it may still be running, and its outcome is unknown"
+    assert result == ToolResult(text, is_error=True)
+    assert len(DISCARDED) == before + 1
+
+
+tenant = ContextVar("tenant", default="nobody")
+
+
+def name_tenant() -> str:
+    """Name the tenant."""
+    return tenant.get()
+
+
+async def name_tenant_later() -> str:
+    """Name the tenant."""
+    return tenant.get()
+
+
+async def test_the_callers_context_reaches_every_tool_and_hook() -> None:
+    tools = [
+        tool(name_tenant), tool(name_tenant_later), tool(name="at_once", quick=True)(name_tenant),
+        tool(name="traced", timeout=9)(traced(name_tenant_later)),
+    ]  # fmt: skip
+    keys = list[str]()
+    hooks = Hooks(get_api_key=lambda: keys.append(tenant.get()), transform_context=lambda sent: [*sent[:0], *sent])
+    agent = Agent(ScriptedModel([[call(each.name) for each in tools], "Done."]), tools, hooks=hooks)
+    tenant.set("ada")
+    run = await agent.run("Who?")
+
+    assert [message.text for message in run.messages if isinstance(message, ToolMessage)] == ["ada"] * 4
+    assert keys == ["ada", "ada"]
+
+
+async def test_a_blocking_tool_may_start_an_event_loop_of_its_own() -> None:
+    @tool
+    def count() -> int:
+        """Count."""
+        return anyio.run(anyio.sleep, 0) or asyncio.run(asyncio.sleep(0, 5))
+
+    assert (await count.run({})).text == "5"
+
+
+def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function plainly."""
+
+    @wraps(function)
+    def wrapper(*args: Any, **named: Any) -> Any:
+        return function(*args, **named)
+
+    return wrapper
+
+
+async def charge(amount: int, account: str = "") -> str:
+    """Charge an account.
+
+    Args:
+        account: whose
+    """
+    await anyio.sleep(0)
+    return f"{amount} {account}"
+
+
+class Charge:
+    """Charge an account."""
+
+    async def __call__(self, amount: int, account: str = "") -> str:
+        return await charge(amount, account)
+
+    async def method(self, amount: int, account: str = "") -> str:
+        """Charge an account."""
+        return await self(amount, account)
+
+
+@rows(
+    ("function", "name", "text"),
+    [
+        (traced(charge), "charge", "5 "),
+        (traced(traced(charge)), "charge", "5 "),
+        (partial(charge, account="ada"), "charge", "5 ada"),
+        (partial(partial(traced(charge)), account="ada"), "charge", "5 ada"),
+        (traced(Charge().method), "method", "5 "),
+        (Charge(), "Charge", "5 "),
+        (partial(Charge(), account="ada"), "Charge", "5 ada"),
+    ],
+)
+async def test_an_async_function_behind_a_decorator_a_partial_or_an_object_is_awaited(
+    function: Any, name: str, text: str
+) -> None:
+    """What a partial binds, the model cannot give."""
+    made = tool(function)
+    bound = "ada" in text
+
+    assert (made.name, made.description.splitlines()[0]) == (name, "Charge an account.")
+    assert await made.run({"amount": 5}) == ToolResult(text)
+    assert (await made.run({"amount": 5, "account": "bob"})).is_error is bound
+
+
+async def test_a_generator_is_refused_or_not_said_to_have_run() -> None:
+    def count() -> Any:
+        """Count."""
+        yield 1
+
+    async def count_later() -> Any:
+        """Count."""
+        yield 1
+
+    for function in (count, count_later):
+        with pytest.raises(
+            TypeError, match=f"tool '{function.__name__}' is a generator, which would never run; return"
+        ):
+            tool(function)
+        result = await tool(traced(function)).run({})
+        assert result.is_error
+        assert result.text.startswith(f"the call has not run: '{function.__name__}' returned no text")
 
 
 @rows("quick", [True, False])
@@ -243,6 +382,8 @@ def test_a_tool_that_can_wait_is_not_quick() -> None:
 
     with pytest.raises(TypeError, match="look must be synchronous"):
         tool(quick=True)(look)
+    with pytest.raises(TypeError, match="look must be synchronous"):
+        tool(quick=True)(traced(look))
     with pytest.raises(TypeError, match="cannot have a timeout"):
         tool(quick=True, timeout=1.0)(documented)
 
@@ -329,6 +470,69 @@ class Drawing:
     pass
 
 
+class Keys(TypedDict, total=False):
+    city: Required[Annotated[str, "where"]]
+    zip_code: str
+
+
+@dataclass
+class Visit:
+    city: str
+    zip_code: str = ""
+    a: list[int] = dataclasses.field(default_factory=list)
+
+
+@rows(
+    ("annotation", "given", "value"),
+    [
+        (Any, {"a": [1, None]}, {"a": [1, None]}),
+        (dict, {"a": 1}, {"a": 1}),
+        (dict[str, Any], {"a": {"b": []}}, {"a": {"b": []}}),
+        (list, [1, "a"], [1, "a"]),
+        (set[int], [1, 2, 1], {1, 2}),
+        (frozenset[str], ["a"], frozenset("a")),
+        (date, "2026-01-31", date(2026, 1, 31)),
+        (datetime | None, "2026-01-31T08:30:00Z", datetime(2026, 1, 31, 8, 30, tzinfo=UTC)),
+        (UUID, "123e4567-e89b-12d3-a456-426614174000", UUID(int=0x123E4567E89B12D3A456426614174000)),
+        (Visit, {"city": "Ulm"}, Visit("Ulm")),
+        (Keys, {"city": "Ulm"}, {"city": "Ulm"}),
+        (list[Visit], [{"city": "Ulm", "a": [1]}], [Visit("Ulm", "", [1])]),
+        (dict[str, date], {"a": "2026-01-31"}, {"a": date(2026, 1, 31)}),
+    ],
+)
+async def test_a_function_gets_the_values_of_its_annotations(annotation: Any, given: Any, value: Any) -> None:
+    got = []
+
+    def take(a: Any) -> str:
+        """Take it."""
+        got.append(a)
+        return ""
+
+    take.__annotations__ = {"a": annotation, "return": str}
+    taken = tool(take)
+    frozen_call = ToolCall("c", "take", {"a": given})
+    results = [await taken.run({"a": given}), await taken.run(frozen_call.arguments)]
+
+    assert [result.text for result in results] == ["", ""]
+    assert got == [value, value]
+    assert type(got[0]) is type(got[1]) is type(value)
+
+
+@rows(
+    ("annotation", "given", "problem"),
+    [
+        (date, "31.1.2026", "a: expected a date such as 2026-01-31, found '31.1.2026'"),
+        (date, 5, "a: expected a string, found 5"),
+        (UUID, "1", "a: expected a uuid such as 123e4567-e89b-12d3-a456-426614174000, found '1'"),
+        (Keys, {}, "a.city: missing"),
+        (Visit, {"city": "Ulm", "b": 1}, "a.b: unknown; use city, zip_code, a"),
+        (dict, [], "a: expected an object, found an array of 0 elements"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told(annotation: Any, given: Any, problem: str) -> None:
+    assert tool(typed(annotation)).check({"a": given}) == (problem,)
+
+
 def typed(annotation: Any, returned: Any = str) -> Any:
     """Return a function whose parameter and result have these annotations."""
 
@@ -351,6 +555,9 @@ def test_a_category_that_does_not_exist_is_refused() -> None:
         (undocumented, "tool 'undocumented' has no docstring"),
         (unannotated, "tool 'unannotated': parameter 'a' has no annotation"),
         (typed(object), "tool 'take': parameter 'a': .*use str, int"),
+        (typed(pathlib.Path), r"parameter 'a': .*say what the tool does there, as in Annotated\[str, Path"),
+        (typed(tuple[int]), "has a length of its own"),
+        (typed(tuple[()]), "has a length of its own"),
         (open_ended, "parameter 'a' cannot be given by name"),
         (misdescribed, "describes b, but has no such parameter"),
         (typed(Annotated[int, Limits(pattern="x")]), "its limits do not fit the type integer"),
@@ -371,6 +578,7 @@ ANNOTATIONS: list[Any] = [
     Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")],
     Annotated[list[str], Limits(max_length=1)],
     list[Annotated[str, Limits(pattern="^ab$")]] | Annotated[int, Limits(maximum=0)],
+    Any, list, dict, dict[str, Any], set[int], frozenset[str], tuple, Visit, Keys, list[Visit | Keys],
 ]  # fmt: skip
 SIMPLE: list[Any] = [
     None, True, False, -1, 0, 1, 4, 0.0, 1.0, 0.5, 1e300, "", "a", "aa", "aaa", "ab", "1", "C", "a\n", "é",

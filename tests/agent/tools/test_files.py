@@ -1,5 +1,6 @@
 """The tools that read, write, edit and list files (S0, S2)."""
 
+import codecs
 import io
 import os
 import resource
@@ -25,6 +26,12 @@ from .conftest import Call, plant
 pytestmark = pytest.mark.anyio
 
 
+MARKS = [
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+]  # fmt: skip
+
+
 @rows(
     ("content", "old", "new", "wanted"),
     [
@@ -32,7 +39,17 @@ pytestmark = pytest.mark.anyio
         (b"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", b"x\r\ny\r\nc\r\n"),
         (b"a\r\nb\r\n", "b", "b\nnew", b"a\r\nb\r\nnew\r\n"),
         (b"a\nb\r\nc\n", "a\nb", "1\n2", b"1\n2\r\nc\n"),
-        (b"\xff\xfe keep \x00 me", "keep", "kept", b"\xff\xfe kept \x00 me"),
+        (b"\xfe\xfe keep \x00 me", "keep", "kept", b"\xfe\xfe kept \x00 me"),
+        (b"\xff\xfe odd!", "odd", "even", b"\xff\xfe even!"),
+        *(
+            (mark + "é 1\r\nb\r\n".encode(name), "é 1\nb", "é 2 ☃\nc", mark + "é 2 ☃\r\nc\r\n".encode(name))
+            for mark, name in MARKS
+        ),
+        (b"caf\xe9: 1\n", ": 1", ": 2", b"caf\xe9: 2\n"),
+        (b"a\r\nb\r\nc\r\nd\ne\r\n", "a\nb\nc", "a\nB\nc", b"a\r\nB\r\nc\r\nd\ne\r\n"),
+        (b"a\r\nb\nc\r\nd\n", "b\nc", "b\nnew\nc", b"a\r\nb\nnew\nc\r\nd\n"),
+        (b"a\r\nb\nc\r\n", "a\nb\nc\n", "c\n", b"c\r\n"),
+        (b"a\nb\r\nc", "c", "c\nd\n", b"a\nb\r\nc\r\nd\r\n"),
         (b"no end", "end", "END", b"no END"),
         (b"a\r\nb\n", "b", "explicit\r\n", b"a\r\nexplicit\r\n\n"),
         ("x = “quoted” – it’s\u00a0so\n".encode(), 'x = "quoted" - it\'s so', "y", b"y\n"),
@@ -132,7 +149,7 @@ def numbered(count: int) -> str:
 
 PARTLY = "only its beginning is shown"
 PAGES: list[tuple[str | bytes, dict[str, int], str, dict[str, Any]]] = [
-    ("\ufeffone\r\ntwo, no end", {}, "\ufeffone\r\ntwo, no end", {}),
+    ("\ufeffone\r\ntwo, no end", {}, "one\r\ntwo, no end", {}),
     ("", {}, "(empty file)", {}),
     (numbered(2001), {}, f"{numbered(2000)}\n[lines 1 to 2000 of 2001; use offset=2001 to go on]", {
         "cut_by": "lines", "total_lines": 2001, "total_bytes": len(numbered(2001)), "kept_lines": 2000,
@@ -268,6 +285,22 @@ async def test_names_are_sorted_with_hidden_ones_and_500_are_shown(call: Call, r
     assert result.text.endswith("\n499\n\n[500 of 501 entries; use limit=1000 for more]")
     assert dict(result.details) == {"entryLimitReached": 500}
     assert (await call("ls", path="dir", limit=501)).text.count("\n") == 500
+
+
+async def test_a_file_with_a_byte_order_mark_is_read_without_it(call: Call, root: Path) -> None:
+    for mark, name in MARKS:
+        (root / "f").write_bytes(mark + "é\nb\n".encode(name))
+        assert [(await call(tool, path="f")).text for tool in ("read", "read_file")] == ["é\nb\n"] * 2
+    assert (await call("read", path="f", offset=2)).text == "b\n"
+
+
+async def test_an_edit_does_not_mix_encodings(call: Call, root: Path) -> None:
+    for content in ("café: 1\n".encode("latin-1"), "ﾃｽﾄ 1\n".encode("shift_jis")):
+        (root / "f").write_bytes(content)
+        refused = await call("edit", path="f", oldText=" 1", newText=" é")
+        assert refused.is_error
+        assert "f is not in UTF-8, and what else it is in is not known; give a newText in ASCII" in refused.text
+        assert (root / "f").read_bytes() == content
 
 
 async def test_s6_1_files_are_written_read_and_listed(call: Call, root: Path) -> None:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from agent.tools.collections import workspace_tools
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import PerAgent, Tool, ToolContext
 from agent.tools.output import Retention
 from agent.tools.process import ALLOWED_VARIABLES
 from agent.tools.shell import NONE_STAYS, Session, ShellOptions, compact, is_interactive, make_shell_tool
@@ -189,7 +189,9 @@ def envelope(result: Any) -> dict[str, Any]:
 async def test_s4_the_observation_is_an_envelope(root: Path) -> None:
     moments = iter(datetime(2026, 5, 29, 15, 48, second, tzinfo=UTC) for second in range(60))
     session = Session(lambda: next(moments))
-    tool = make_shell_tool(str(root), ShellOptions(form="envelope"), name="run_command", session=session)
+    tool = make_shell_tool(
+        str(root), ShellOptions(form="envelope"), name="run_command", sessions=PerAgent(lambda: session)
+    )
 
     result = await tool.run({"command": "echo hi; exit 3"}, ToolContext("call_7"))
 
@@ -235,8 +237,8 @@ async def test_s4_the_envelope_says_how_a_command_ended_and_keeps_to_6000_and_20
 
 
 async def test_s4_steps_are_turns_where_there_are_any(root: Path) -> None:
-    session = Session()
-    tools = [make_shell_tool(str(root), ShellOptions(form="envelope"), session=session) for _ in range(2)]
+    sessions = PerAgent(Session)
+    tools = [make_shell_tool(str(root), ShellOptions(form="envelope"), sessions=sessions) for _ in range(2)]
     for event in (AnswerCommitted("d0", AssistantMessage("a")), AnswerCommitted("d1", AssistantMessage("b"))):
         for tool in tools:
             assert tool.hears is not None

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from agent.vocabulary.encoding import dump, parsed, structured
 from agent.vocabulary.errors import meant
-from agent.vocabulary.messages import AssistantMessage, Message, Messages, UserMessage
+from agent.vocabulary.messages import (
+    NO_CALL,
+    NO_RESULT,
+    AssistantMessage,
+    Message,
+    Messages,
+    RequestedCall,
+    ToolMessage,
+    UserMessage,
+    with_calls_answered,
+)
 from agent.vocabulary.yaml_nodes import NodeError, read_yaml
 from tests.tables import rows
 
@@ -175,3 +185,66 @@ def test_no_character_ends_the_line_of_a_record(end: str) -> None:
     assert len(line.splitlines()) == 1
     assert line.encode()
     assert json.loads(line) == {"text": f"é one{end}two", f"key{end}": 1}
+
+
+def asks(*calls: str) -> AssistantMessage:
+    return AssistantMessage("", tuple(RequestedCall(call, "look") for call in calls))
+
+
+def said(text: str) -> UserMessage:
+    return UserMessage(text)
+
+
+def result(call: str, text: str = "seen") -> ToolMessage:
+    return ToolMessage(call, text)
+
+
+def missing(call: str) -> ToolMessage:
+    return ToolMessage(call, NO_RESULT, is_error=True)
+
+
+ORPHAN = said(f"{NO_CALL}\nseen")
+
+
+@rows(
+    ("given", "mended"),
+    [
+        ([asks("a")], [asks("a"), missing("a")]),
+        ([asks("a", "b"), result("b")], [asks("a", "b"), result("b"), missing("a")]),
+        ([asks("a"), said("go on")], [asks("a"), missing("a"), said("go on")]),
+        ([asks("a"), said("wait"), result("a")], [asks("a"), result("a"), said("wait")]),
+        ([asks("a"), asks("a"), result("a")], [asks("a"), missing("a"), asks("a"), result("a")]),
+        ([result("a"), said("go on")], [ORPHAN, said("go on")]),
+        ([asks("a"), result("b"), result("a")], [asks("a"), result("a"), ORPHAN]),
+        ([asks("a"), result("a", "1"), result("a")], [asks("a"), result("a", "1"), ORPHAN]),
+        ([asks(), result("a")], [asks(), ORPHAN]),
+        ([asks("a", "a"), result("a")], [asks("a", "a"), result("a"), missing("a")]),
+        ([], []),
+    ],
+)
+def test_a_conversation_that_broke_off_is_mended(given: list[Message], mended: list[Message]) -> None:
+    assert list(with_calls_answered(given)) == mended
+
+
+MESSAGES = st.lists(
+    st.sampled_from([said("x"), asks(), asks("a"), asks("b", "a"), asks("b"), result("a"), result("b"), result("c")]),
+    max_size=9,
+)
+
+
+@given(MESSAGES)
+def test_in_a_mended_conversation_each_call_has_its_result_at_once_and_nothing_is_lost(messages: list[Message]) -> None:
+    mended = with_calls_answered(messages)
+
+    waiting: list[str] = []
+    for message in mended:
+        if isinstance(message, ToolMessage):
+            waiting.remove(message.call_id)
+        else:
+            assert waiting == []
+        if isinstance(message, AssistantMessage):
+            waiting = [call.id for call in message.calls]
+    assert waiting == []
+    assert with_calls_answered(mended) == mended
+    kept = [message for message in mended if message not in (missing("a"), missing("b"))]
+    assert len(kept) == len(messages)
