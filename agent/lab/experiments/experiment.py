@@ -21,7 +21,6 @@ from agent.lab.experiments.plan import Episode, Plan
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.extras import check_extra
 from agent.lab.reports.analysis import Analysis, analyze
-from agent.lab.settings.world import remove_abandoned
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal
 from agent.vocabulary.errors import AgentError
 
@@ -113,7 +112,6 @@ def conduct(
     IsolationError, UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp at the limit of cost.
     """
     check_extra()
-    remove_abandoned()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)

@@ -10,6 +10,7 @@ is refused, unless that address itself was granted.
 """
 
 import ctypes
+import fcntl
 import hmac
 import ipaddress
 import os
@@ -51,6 +52,7 @@ def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
     """Run the confined command beside its proxy; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # the command gets the signal too; clean up after its end
     os.mkdir(folder, 0o700)
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until this process ends: see `TemporaryFolder`
     key = f"call:{os.urandom(16).hex()}"
     try:
         with open(os.path.join(folder, KEY), "x") as file:
