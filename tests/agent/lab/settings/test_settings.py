@@ -4,13 +4,11 @@ import base64
 import gzip
 import os
 import subprocess
-import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
