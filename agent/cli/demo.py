@@ -326,7 +326,9 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
     if not attended:
         for command in ATTACKS:
             check.show_verdict(command, workshop.project, screen)
-        screen.paragraph(f"{workshop.folder} goes now. At a terminal it stays until you leave: repeat what you like.")
+        screen.paragraph(
+            f"{workshop.folder} is removed now. At a terminal it stays, and you can repeat the commands above."
+        )
         return
     screen.paragraph("Until you leave, the commands above work in another terminal, too.")
     line = "help"

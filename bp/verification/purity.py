@@ -552,10 +552,12 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
 def _lost_assertions(code: CodeType, names: dict[str, Any]) -> str:
     """Return why a function says too little where Python runs without assertions, and the cure; empty if it does not.
 
-    A name such as <lambda> or <listcomp> is that of an expression, which has no assertions.
+    A name such as <lambda> or <listcomp> is that of an expression, which has no assertions, and neither have the
+    methods of a dataclass.
     """
     source = "".join(linecache.getlines(code.co_filename, names))
-    if code.co_name[0] == "<" or (source and code.co_firstlineno not in _functions_that_assert(source)):
+    may_assert = code.co_name[0] != "<" and not code.co_qualname.startswith("__create_fn__.")
+    if not may_assert or (source and code.co_firstlineno not in _functions_that_assert(source)):
         return ""
     found = "has lost its assertions" if source else "may have lost assertions, as its source cannot be read"
     return f"which {found}: Python runs with -O; run it without -O and PYTHONOPTIMIZE, or raise AssertionError"

@@ -11,6 +11,8 @@ def check(condition):
 """
 PROGRAM = """
 import json
+from collections import namedtuple
+from dataclasses import dataclass
 
 import helpers
 from attrs import frozen
@@ -19,11 +21,13 @@ from bp import BProgram, Event, VerificationError, bthread, event, replay, start
 from bp.testing import table
 from bp.verification.properties import absence, bounded_existence, existence, precedence
 
+
 @frozen
 class Ping(Event):
     pass
 
 
+Two = namedtuple("Two", "a b")
 A, B, END = event("a"), Ping(), event("end")
 
 
@@ -60,8 +64,14 @@ def asserts_in_a_predicate():
     yield sync(wait_for=where(Ping, is_bad))
 
 
+@dataclass(frozen=True)
+class Point:
+    x: int
+
+
 @bthread
 def raises():
+    values = Ping(), Point(1), Two(1, 2)  # their methods are generated
     yield sync(wait_for=B)
     raise AssertionError("b happened, which an assert would say")  # the word alone is no statement
 
