@@ -21,6 +21,7 @@ from agent.vocabulary.calls import ToolCall, thaw
 from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
 from bp import Event, EventSet, FrozenMapping, Refusals, Step, contains, where
+from bp.errors import require
 from constitution import Action
 
 __all__ = ["assert_calls_answered", "assert_never", "assert_order", "started", "trace"]
@@ -89,16 +90,16 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
     owed: list[str] = []
     for number, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            assert owed, f"message {number} answers {message.call_id!r}, which no call before it asks for"
+            require(owed, f"message {number} answers {message.call_id!r}, which no call before it asks for")
             first = owed.pop(0)
-            assert message.call_id == first, f"message {number} answers {message.call_id!r}; {first!r} comes first"
+            require(message.call_id == first, f"message {number} answers {message.call_id!r}; {first!r} comes first")
             continue
-        assert not owed, f"message {number} ({type(message).__name__}) comes before the answers to {owed}"
+        require(not owed, f"message {number} ({type(message).__name__}) comes before the answers to {owed}")
         if isinstance(message, AssistantMessage):
             owed = [call.id for call in message.calls]
-            assert len(set(owed)) == len(owed), f"message {number} has two calls with one id: {owed}"
-            assert all(owed), f"message {number} has a call without an id: {owed}"
-    assert not owed, f"nothing answers {owed}"
+            require(len(set(owed)) == len(owed), f"message {number} has two calls with one id: {owed}")
+            require(all(owed), f"message {number} has a call without an id: {owed}")
+    require(not owed, f"nothing answers {owed}")
 
 
 def trace(run: Run | RecordedRun, *, until: int | None = None, tail: int = TAIL) -> str:

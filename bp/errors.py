@@ -26,6 +26,12 @@ def listed(head: str, items: Sequence[str]) -> str:
     return f"{head} {items[0]}" if len(items) == 1 else "".join((head, *(f"\n  {item}" for item in items)))
 
 
+def require(condition: object, broken: str) -> None:
+    """Raise AssertionError with the message `broken` unless the condition is true, also where -O drops assertions."""
+    if not condition:
+        raise AssertionError(broken)
+
+
 class BProgramError(Exception):
     """The base of all errors of the engine. They can be pickled, with their attributes."""
 

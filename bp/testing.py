@@ -75,7 +75,7 @@ def table(program: BProgram) -> str:
     Begins a new program. Raises like `BProgram.candidates`, and TypeError for no program.
     """
     check_program(program)
-    assert program.candidates is not None  # begins the program
+    _ = program.candidates  # begins the program
     rows = [{"b-thread": name, **_row(program, statement)} for name, statement in program.standing]
     columns = [column for column in ("b-thread", "requests", *COLUMNS, "hot") if any(row.get(column) for row in rows)]
     lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]

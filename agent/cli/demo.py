@@ -17,7 +17,6 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from attrs import evolve, frozen
@@ -45,6 +44,7 @@ from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.files import make_edit
+from agent.tools.temporary import make_folder
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, GateApproved
@@ -101,7 +101,9 @@ def with_discount(price, percent):
     "check_prices.py": """\
 from prices import with_discount
 
-assert with_discount(2000, 10) == 1800, f"2000 less 10 % is 1800, not {with_discount(2000, 10)}"
+price = with_discount(2000, 10)
+if price != 1800:
+    raise SystemExit(f"2000 less 10 % is 1800, not {price}")
 print("all prices are right")
 """,
     ".gitignore": ".env\n__pycache__/\n",
@@ -228,7 +230,8 @@ def forged(screen: Screen, workshop: Workshop) -> None:
     number = max(number for number, line in enumerate(lines) if '"name":"gate_rejected"' in line)
     lines[number] = lines[number].replace('"name":"gate_rejected"', '"name":"gate_approved"')
     copy.write_text("\n".join(lines) + "\n")
-    _command(screen, "sed", "-i", f"{number + 1}s/gate_rejected/gate_approved/", copy.name)
+    _command(screen, "cp", str(workshop.log), str(copy))
+    _command(screen, "sed", "-i", f"{number + 1}s/gate_rejected/gate_approved/", str(copy))
     _command(screen, "replay", str(copy))
     run = read_log(copy)
     difference = replay(run, rebuild(run)).difference
@@ -245,17 +248,16 @@ def killed(screen: Screen, workshop: Workshop) -> None:
     """Kill a run in the middle of a tool, and resume it."""
     log = workshop.folder / "killed.jsonl"
     deploys, until = workshop.project / "deploys.txt", time.monotonic() + PATIENCE
-    words = ("run", "deploy", "--log", str(log))
-    _command(screen, *words)
     before = {"call": {"tool": "bash", "arguments": {"command": TASK}}}
-    process = _start(workshop, before, *words, "--workspace", str(workshop.project))
+    words = ("run", "deploy", "--log", str(log), "--workspace", str(workshop.project))
+    _command(screen, "rm", "-f", str(log))  # for those who repeat it
+    process = _start(screen, workshop, before, *words)
     while not (deploys.exists() and deploys.stat().st_size) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.02)  # the shell makes the file before the command writes into it
     process.send_signal(signal.SIGKILL)
     process.wait()
     screen.labelled("", f"kill -9, while {TASK.partition(';')[2].strip()} ran", "refused")
-    _command(screen, "resume", str(log))
-    _start(workshop, "It may be deployed already: I look before I try again.", "resume", str(log)).wait()
+    _start(screen, workshop, "It may be deployed already: I look before I try again.", "resume", str(log)).wait()
     answered = [record["data"]["result"] for record in read_log(log).records if record["name"] == "call_answered"]
     count = len(deploys.read_text().splitlines())
     screen.labelled("", f"the model is told: {answered[0].splitlines()[0]}", "good")
@@ -265,11 +267,13 @@ def killed(screen: Screen, workshop: Workshop) -> None:
 COMMAND = (sys.executable, "-c", "import sys; from agent.cli import main; sys.exit(main())")
 
 
-def _start(workshop: Workshop, step: object, *words: str) -> "subprocess.Popen[bytes]":
-    """Start the command with a model that does one thing."""
+def _start(screen: Screen, workshop: Workshop, step: object, *words: str) -> "subprocess.Popen[bytes]":
+    """Show the command with a model that does one thing, and start it."""
     path, quiet = workshop.folder / f"{words[0]}.json", subprocess.DEVNULL
     path.write_text(json.dumps({"steps": [step]}))
-    return subprocess.Popen((*COMMAND, *words, "--model", f"script:{path}"), stdin=quiet, stdout=quiet, stderr=quiet)
+    words = (*words, "--model", f"script:{path}")
+    _command(screen, *words)
+    return subprocess.Popen((*COMMAND, *words), stdin=quiet, stdout=quiet, stderr=quiet)
 
 
 @bthread
@@ -322,7 +326,11 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
     if not attended:
         for command in ATTACKS:
             check.show_verdict(command, workshop.project, screen)
+        screen.paragraph(
+            f"{workshop.folder} is removed now. At a terminal it stays, and you can repeat the commands above."
+        )
         return
+    screen.paragraph("Until you leave, the commands above work in another terminal, too.")
     line = "help"
     while line not in LEAVING:
         if line in HELP:
@@ -335,9 +343,15 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
 
 
 def _command(screen: Screen, *words: str) -> None:
-    """Show a command; one of `bpagent` as it has to be typed."""
-    ours = words[0] in ("what-if", "replay", "run", "resume")
-    screen.line(f"  $ {called(*words) if ours else shlex.join(words)}", "action")
+    """Show a command on one line, as it can be pasted elsewhere."""
+    is_ours = words[0] in ("what-if", "replay", "run", "resume")
+    screen.line(f"  $ {_ours(*words) if is_ours else shlex.join(words)}", "action", whole=True)
+
+
+def _ours(*words: str) -> str:
+    """Return a command of `bpagent` as it can be typed in any folder."""
+    program, *rest = shlex.split(called(*words))
+    return shlex.join((os.path.abspath(program) if os.sep in program else program, *rest))
 
 
 # The performance.
@@ -365,7 +379,7 @@ def execute(arguments: Namespace) -> int:
     log = new_log(arguments.log, datetime.now())
     if log.exists():
         raise Mistake(f"the log {log} exists already; name another file, or remove it")
-    with TemporaryDirectory(prefix="bpagent-demo-", ignore_cleanup_errors=True) as folder:
+    with make_folder("demo") as folder:
         workshop = make_workshop(Path(folder), log.absolute())
         return perform(screen_on(sys.stdout), workshop, attended=attended, pace=arguments.pace or 0.0)
 
@@ -387,7 +401,7 @@ def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace:
     attack(screen, workshop, attended=attended)
     screen.line()
     screen.paragraph("The run as a page, with every b-thread at every step:")
-    screen.line(f"    {called('view', '--open', str(workshop.log))}", "action")
+    screen.line(f"    {_ours('view', '--open', str(workshop.log))}", "action", whole=True)
     return OK
 
 

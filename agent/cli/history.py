@@ -197,6 +197,8 @@ def _show_cause(cause: Cause, policy: Policy | None, screen: Screen) -> None:
 
 def _became(cause: Cause) -> str:
     if finished := cause.event(ToolFinished):
+        if not finished.duration:  # no tool told its end
+            return f"started, and ran for a time that is not known: {finished.result.partition(':')[0]}"
         return f"ran: {lasted(finished.duration)}, {'with' if finished.is_error else 'without'} an error"
     if cause.event(ToolStarted):
         return "started; the log ends, or its run, before the tool did"
@@ -245,11 +247,12 @@ def _otherwise(cause: Cause) -> list[str]:
 
 
 def _otherwise_for(objection: Objection) -> list[str]:
-    left = ", ".join(objection.remaining)
-    alone = f"it is still refused by {left}" if left else "no b-thread refuses it"
+    left = ", ".join(name for name in objection.remaining if name not in objection.asking)
+    asks = f"{', '.join(objection.asking)} asks a person" if objection.asking else "no b-thread refuses it"
+    alone = f"it is still refused by {left}" if left else asks
     told = [f"without b-thread {objection.bthread}: {alone}"]
     match objection.because:
-        case Declined() if not left:
+        case Declined() if not objection.remaining:
             told.append("with a yes from a person: it runs")
         case Flaw():
             return ["a whole call: known tool, valid arguments, not cut off"]

@@ -29,7 +29,7 @@ from agent.cli.screen import Tone, cut, screen_on, visible
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import LogWriter, is_in_use
 from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
-from agent.vocabulary.messages import Usage, typed
+from agent.vocabulary.messages import Usage, shortened, typed
 from bp import Step
 
 # The folder of runs, and the logs in it.
@@ -280,9 +280,12 @@ def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], 
 def _fork(arguments: Namespace) -> int:
     """Write the new log and show how to continue. Raises Mistake for a step that the log does not have."""
     path = find_log(arguments.log)
-    steps = [record["step"] for record in read_log(path).records]
+    records = read_log(path).records
+    steps = [record["step"] for record in records]
     if arguments.step not in steps:
-        raise Mistake(f"{path} has no step {arguments.step}; its last one is {max(steps, default=0)}")
+        turns = ", ".join(str(record["step"]) for record in records if record["name"] == "inference_requested")
+        there = f"its last one is {max(steps, default=0)}, and turns begin at {shortened(turns, 60) or 'none'}"
+        raise Mistake(f"{path} has no step {arguments.step}; {there}; bpagent view shows them")
     forked = fork(path, steps.index(arguments.step) + 1, arguments.output)
     screen = screen_on(sys.stderr)
     screen.labelled("system", f"{forked} has the steps up to {arguments.step}; files stay as they are", "system")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from attrs import define, frozen
 
@@ -27,7 +27,7 @@ from agent.vocabulary.events import (
     RunEnded,
     ToolStarted,
 )
-from bp import Blocker, BProgram, BProgramError, BThread, Event, Refusals, Step
+from bp import BProgram, BProgramError, BThread, Event, Refusals, Step
 from bp.runner import Effect
 from constitution import POLICIES, Level, judge
 
@@ -260,16 +260,20 @@ class _Rerun(_Ledger):
 
 # Why
 
+Obstacles = Mapping[str, bool]
+"""The b-threads in the way of a call, by name; true for one that would ask a person."""
+
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 
 
 @frozen
 class Objection:
-    """A b-thread that refused, why, and which b-threads would still have refused without it."""
+    """A b-thread that refused, why, and which would still be in the way without it; `asking`: those that would ask."""
 
     bthread: str
     because: object
     remaining: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
 
 
 @frozen
@@ -296,7 +300,7 @@ def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) ->
     The log is replayed for that. Raises LogError when there is no such call, or the log differs from its replay, and
     RebuildError when its program cannot be rebuilt.
     """
-    blockers: dict[int, tuple[Blocker, ...]] = {}  # the blockers, by the number of the step that rejects it
+    obstacles: dict[int, Obstacles] = {}  # by the number of the step that rejects it
     steps: list[Step] = []
     with rebuild(run, threads) as program:
         wanted: Event | None = None  # the next request for the call
@@ -304,13 +308,24 @@ def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) ->
             steps.append(step)
             wanted = _next_request(step.event, call, wanted)
             if wanted is not None:
-                blockers[step.number + 1] = program.blockers(wanted)
+                obstacles[step.number + 1] = _obstacles(program, wanted)
     answers = ((step.number, step.event) for step in steps if isinstance(step.event, AnswerCommitted))
     calls = [(number, found) for number, answer in answers for found in answer.calls]
     if call not in (found.id for _, found in calls):
         known = dict.fromkeys(found.id for _, found in calls)
         raise LogError(f"{run.path} has no call {call!r}; calls: {', '.join(known) or 'none'}")
-    return tuple(_cause(run, found, _story(steps[at:], found), blockers) for at, found in calls if found.id == call)
+    return tuple(_cause(run, found, _story(steps[at:], found), obstacles) for at, found in calls if found.id == call)
+
+
+def _obstacles(program: BProgram, wanted: Any) -> Obstacles:
+    """Return the b-threads that hold or refuse an event of a call, and whether each requests a question about it."""
+    asking = {
+        name
+        for name, statement in program.standing
+        for request in statement.requests
+        if isinstance(request, ApprovalAsked) and request.call == wanted.call
+    }
+    return {blocker.bthread: blocker.bthread in asking for blocker in program.blockers(wanted)}
 
 
 def _next_request(event: Event, call: str, wanted: Event | None) -> Event | None:
@@ -342,11 +357,9 @@ def _story(steps: Sequence[Step], call: ToolCall) -> tuple[Step, ...]:
     return tuple(story)
 
 
-def _cause(
-    run: RecordedRun, call: ToolCall, story: tuple[Step, ...], blockers: Mapping[int, Sequence[Blocker]]
-) -> Cause:
+def _cause(run: RecordedRun, call: ToolCall, story: tuple[Step, ...], obstacles: Mapping[int, Obstacles]) -> Cause:
     objecting = next((step for step in story if step.refusals), None)
-    objections = () if objecting is None else _objections(objecting.refusals, blockers.get(objecting.number, ()))
+    objections = () if objecting is None else _objections(objecting.refusals, obstacles.get(objecting.number, {}))
     described = next((step.event for step in story if isinstance(step.event, ActionDescribed)), None)
     if described is None or described.problem is not None:
         return Cause(call, story, objections)
@@ -355,9 +368,9 @@ def _cause(
     return Cause(call, story, objections, tuple(levels))
 
 
-def _objections(refusals: Refusals | None, blockers: Sequence[Blocker]) -> tuple[Objection, ...]:
-    in_the_way = dict.fromkeys(blocker.bthread for blocker in blockers)
-    return tuple(
-        Objection(refusal.bthread, refusal.because, tuple(name for name in in_the_way if name != refusal.bthread))
-        for refusal in sorted(refusals or (), key=lambda refusal: (refusal.bthread, str(refusal.because)))
-    )
+def _objections(refusals: Refusals | None, obstacles: Obstacles) -> tuple[Objection, ...]:
+    found = []
+    for by, because in sorted(refusals or (), key=lambda refusal: (refusal.bthread, str(refusal.because))):
+        remaining = tuple(name for name in obstacles if name != by)
+        found.append(Objection(by, because, remaining, tuple(name for name in remaining if obstacles[name])))
+    return tuple(found)

@@ -76,7 +76,7 @@ def _watched(
     program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
     with suppress(BProgramError), program:
         try:
-            assert program.candidates is not None  # starts the program
+            _ = program.candidates  # starts the program
             held = held_back(program)
             for step in map(program.select, trace) if trace else played(program, posts):
                 yield shown(step.event), "", WatchedStep(to_record(step), seen[-1].resumed, seen[-1].interrupted, held)

@@ -11,7 +11,7 @@ from functools import partial
 from math import isfinite
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import anyio
 
@@ -35,6 +35,7 @@ from agent.vocabulary.events import (
     HistoryGiven,
     PromptGiven,
     RunEnded,
+    RunStatus,
     SteeringGiven,
     StopAsked,
 )
@@ -233,7 +234,7 @@ class Run(Projection):
     # How it went.
 
     @property
-    def status(self) -> str:
+    def status(self) -> RunStatus | Literal["running", "waiting"]:
         """The status at the end: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
 
         It is also "running" while a question is open (`waiting_for`), and "waiting" when the run rests until a user

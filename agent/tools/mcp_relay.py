@@ -8,6 +8,7 @@ so that no caller waits for it.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -71,10 +72,20 @@ def complain(server: IO[bytes], out: IO[bytes]) -> None:
         left = max(left - len(piece), 0)
 
 
+def given_environment() -> dict[str, str] | None:
+    """Return the environment from before Python set LC_CTYPE, as it does in the C locale; None if it is not told."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return None
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
 def main() -> int:
     """Start the server, relay its output, and return its exit code."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(sys.argv[1:], stdout=pipe, stderr=pipe, stdin=sys.stdin) as server:
+    with subprocess.Popen(sys.argv[1:], stdout=pipe, stderr=pipe, stdin=sys.stdin, env=given_environment()) as server:
         assert server.stdout is not None
         complaints = Thread(target=complain, args=(server.stderr, sys.stderr.buffer), daemon=True)
         complaints.start()

@@ -114,26 +114,20 @@ _folders: dict[int, str] = {}  # by process ID, since a forked process needs its
 
 def _folder() -> str:
     """Return the folder of this process; created on first use, and again if it was removed."""
-    from tempfile import mkdtemp
+    from agent.tools.temporary import make_folder  # a slow import (4 ms)
 
-    folder = _folders.get(os.getpid())
-    if folder is None or not os.path.isdir(folder):
-        folder = _folders[os.getpid()] = mkdtemp(prefix="bpagent-outputs-")
-        atexit.register(_remove, folder, os.getpid())
-    return folder
+    if (kept := outputs_folder()) is not None:
+        return kept
+    folder = make_folder("outputs")
+    atexit.register(folder.remove)
+    _folders[os.getpid()] = folder.path
+    return folder.path
 
 
 def outputs_folder() -> str | None:
     """Return the real path of the folder with this process's complete outputs; None if there is none."""
     folder = _folders.get(os.getpid())
-    return os.path.realpath(folder) if folder is not None and os.path.isdir(folder) else None
-
-
-def _remove(folder: str, owner: int) -> None:
-    from shutil import rmtree  # a slow import (4 ms)
-
-    if os.getpid() == owner:
-        rmtree(folder, ignore_errors=True)
+    return folder if folder is not None and os.path.isdir(folder) else None
 
 
 def _make_room(folder: str, size: int) -> None:

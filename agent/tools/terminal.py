@@ -155,7 +155,7 @@ __bpagent_leave() {
     builtin exit "$__bpagent_code"
 }
 builtin trap '{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
-builtin eval "$(</dev/fd/COMMAND)"; \
+IFS= builtin read -r -d '' -u COMMAND __bpagent_command; builtin eval "$__bpagent_command"; \
 { __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave
 """
 
@@ -290,7 +290,7 @@ class _Terminal:
             raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
         with unnamed_file(encoded(command, "command", CannotStart)) as script, unnamed_file() as out:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
-            text = _SCRIPT.replace("/dev/fd/COMMAND", f"/dev/fd/{script}").replace(">&OUT", f">&{out}")
+            text = _SCRIPT.replace("-u COMMAND", f"-u {script}").replace(">&OUT", f">&{out}")
             finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)
             left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given, passing)
         if left is None:

@@ -49,6 +49,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import follow_ups_heard
 from bp import ALL, BThread, BThreadBody, BThreadFunction, Event, EventSet, bthread, contains, event, sync, where
+from bp.errors import require
 from constitution import Action, Level, Verdict
 
 Arguments = Mapping[str, Any]
@@ -156,10 +157,10 @@ def one_run_after_the_other() -> BThreadBody:
     beginnings = where((PromptGiven, HistoryGiven))
     while True:
         said = yield sync(wait_for=ALL)
-        assert isinstance(said, PromptGiven | HistoryGiven), f"{said.name} outside of a run"
+        require(isinstance(said, PromptGiven | HistoryGiven), f"{said.name} outside of a run")
         if isinstance(said, PromptGiven):
             said = yield sync(wait_for=beginnings | RunEnded)
-            assert isinstance(said, RunEnded), f"{said.name} during a run"
+            require(isinstance(said, RunEnded), f"{said.name} during a run")
 
 
 @OF_RULES.of()
@@ -173,7 +174,7 @@ def one_answer_a_turn() -> BThreadBody:
         else:
             if isinstance(said, AnswerCommitted):
                 answer = (said.draft, said.message, said.calls)
-                assert answer in drafts, "an answer is committed that is no draft of this turn, or a second one"
+                require(answer in drafts, "an answer is committed that is no draft of this turn, or a second one")
             drafts = ()
 
 
@@ -183,7 +184,7 @@ def ids_of_an_answer_differ() -> BThreadBody:
     while True:
         answer = yield sync(wait_for=InferenceFinished)
         ids = [call.id for call in answer.calls]
-        assert len(set(ids)) == len(ids), f"an answer has two calls of one id: {', '.join(ids)}"
+        require(len(set(ids)) == len(ids), f"an answer has two calls of one id: {', '.join(ids)}")
 
 
 @OF_RULES.of()
@@ -193,7 +194,7 @@ def nothing_is_in_flight_at_the_end() -> BThreadBody:
     while True:
         said = yield sync(wait_for=EFFECT_NEWS)
         if isinstance(said, RunEnded):
-            assert in_flight == 0, f"the run ends while {in_flight} effects are under way"
+            require(in_flight == 0, f"the run ends while {in_flight} effects are under way")
         else:
             in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
 
@@ -257,9 +258,9 @@ def _nothing_starts_after(
     while True:
         yield sync(wait_for=asked)
         said = yield sync(wait_for=starts | RunEnded)
-        assert isinstance(said, RunEnded), f"{said.name} after {asked.name}"
+        require(isinstance(said, RunEnded), f"{said.name} after {asked.name}")
         declared = finishes and said.status in ("completed", "limit") and said.reason != "answered"
-        assert said.status in statuses or declared, f"the run ends as {said.status!r} after {asked.name}"
+        require(said.status in statuses or declared, f"the run ends as {said.status!r} after {asked.name}")
 
 
 NONE_YET: frozenset[ToolCall] = frozenset()
@@ -281,7 +282,7 @@ def starts_were_approved() -> BThreadBody:
         if isinstance(said, GateApproved):
             approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
-            assert said.call in approved, f"{said.call.id} starts, and the gate has not approved it"
+            require(said.call in approved, f"{said.call.id} starts, and the gate has not approved it")
             approved = without(approved, said.call)
         else:
             approved = still_open(approved, said.call)
@@ -294,13 +295,13 @@ def each_proposal_is_decided_once() -> BThreadBody:
     while True:
         said = yield sync(wait_for=PROPOSAL_NEWS)
         if isinstance(said, ProposedAction):
-            assert said.call not in proposed | described, f"{said.call.id} is proposed twice"
+            require(said.call not in proposed | described, f"{said.call.id} is proposed twice")
             proposed |= {said.call}
         elif isinstance(said, ActionDescribed):
             proposed -= {said.call}
             described |= {said.call}
         else:
-            assert said.call in described, f"{said.call.id} is decided twice, or before it was described"
+            require(said.call in described, f"{said.call.id} is decided twice, or before it was described")
             described -= {said.call}
 
 
@@ -311,10 +312,10 @@ def each_call_is_answered_once() -> BThreadBody:
     while True:
         said = yield sync(wait_for=ANSWER_NEWS)
         if isinstance(said, CallAnswered):
-            assert said.call in unanswered, f"{said.call} is answered twice, or was never asked for"
+            require(said.call in unanswered, f"{said.call} is answered twice, or was never asked for")
             unanswered = without(unanswered, said.call)
         else:
-            assert not unanswered, f"{said.name} comes while {', '.join(unanswered)} is not answered"
+            require(not unanswered, f"{said.name} comes while {', '.join(unanswered)} is not answered")
             unanswered = tuple(call.id for call in said.calls) if isinstance(said, AnswerCommitted) else ()
 
 
@@ -327,14 +328,14 @@ def each_answer_tells_what_happened() -> BThreadBody:
         if isinstance(said, GateRejected):
             rejected |= {said.call.id}
         elif isinstance(said, ToolStarted):
-            assert said.call.id not in rejected, f"{said.call.id} was rejected, and runs"
+            require(said.call.id not in rejected, f"{said.call.id} was rejected, and runs")
             started |= {said.call.id}
         elif isinstance(said, ToolFinished):
             started, finished = started - {said.call.id}, finished | {said.call.id}
         else:
-            assert (said.outcome == "rejected") == (said.call in rejected), _untrue(said, rejected)
-            assert (said.outcome == "ran") == (said.call in finished), _untrue(said, rejected)
-            assert said.call not in started, f"{said.call} is answered while it runs"
+            require((said.outcome == "rejected") == (said.call in rejected), _untrue(said, rejected))
+            require((said.outcome == "ran") == (said.call in finished), _untrue(said, rejected))
+            require(said.call not in started, f"{said.call} is answered while it runs")
             rejected, finished = rejected - {said.call}, finished - {said.call}
 
 
@@ -343,7 +344,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
     """A call that came cut off, unreadable, unknown or with wrong arguments is neither judged nor run."""
     while True:
         said = yield sync(wait_for=ProposedAction | ToolStarted)
-        assert said.call.flaw is None, f"{said.name} of {said.call.id}, which is {said.call.flaw}"
+        require(said.call.flaw is None, f"{said.name} of {said.call.id}, which is {said.call.flaw}")
 
 
 @OF_RULES.of("by_constitution")
@@ -366,11 +367,11 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
         else:
             objects = said.call in forbidden | questionable
             if isinstance(said, GateApproved):
-                assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
-                assert not objects, f"{said.call.id} is approved, and the user did not say yes"
+                require(said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it")
+                require(not objects, f"{said.call.id} is approved, and the user did not say yes")
             else:
                 blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
-                assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
+                require(objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it")
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
             asked_about -= {said.call}
 
@@ -390,11 +391,11 @@ def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
         elif isinstance(said, ApprovalAnswered) and said.yes:
             granted = with_call(granted, said.call) if said.call in confined else granted
         elif isinstance(said, SandboxLifted):
-            assert said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it"
+            require(said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it")
             lifted = (*(each for each in lifted if each.call != said.call), said)
         elif isinstance(said, ToolStarted):
             rights = next((each.rights for each in lifted if each.call == said.call), ())
-            assert said.rights == rights, f"{said.call.id} starts with other rights than were granted"
+            require(said.rights == rights, f"{said.call.id} starts with other rights than were granted")
         elif isinstance(said, CallAnswered):
             confined, granted = still_open(confined, said.call), still_open(granted, said.call)
             lifted = tuple(each for each in lifted if each.call.id != said.call)
@@ -422,9 +423,11 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
             known = tuple(each for each in known if each[0].id != said.call)
             unconfirmed = still_open(unconfirmed, said.call)
         else:
-            assert said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed"
+            require(said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed")
             if isinstance(said, GateApproved):
-                assert (said.call, said.facts) in known, f"{said.call.id} is approved on facts that are not the latest"
+                require(
+                    (said.call, said.facts) in known, f"{said.call.id} is approved on facts that are not the latest"
+                )
                 known = without(known, (said.call, said.facts))
 
 
@@ -444,8 +447,8 @@ def what_is_approved_runs() -> BThreadBody:
             withheld = said.call if said.outcome == "ended" and still_approved != approved else withheld
             approved = still_approved
         else:
-            assert isinstance(said, RunEnded) or not withheld, (
-                f"{withheld} was approved and did not run; no end follows"
+            require(
+                isinstance(said, RunEnded) or not withheld, f"{withheld} was approved and did not run; no end follows"
             )
             withheld = ""
 
@@ -459,7 +462,7 @@ def answers_come_in_source_order() -> BThreadBody:
         if isinstance(said, AnswerCommitted):
             unanswered = tuple(call.id for call in said.calls)
         else:
-            assert said.call not in unanswered[1:], f"{said.call} is answered before {unanswered[0]}"
+            require(said.call not in unanswered[1:], f"{said.call} is answered before {', '.join(unanswered[:1])}")
             unanswered = unanswered[1:]
 
 
@@ -481,7 +484,7 @@ def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
                 calls, answered = (), frozenset()
         else:
             for earlier in _not_beside(said.call, calls, together):
-                assert earlier in answered, f"{said.call.id} is proposed before {earlier} is answered"
+                require(earlier in answered, f"{said.call.id} is proposed before {earlier} is answered")
 
 
 def _not_beside(proposed: ToolCall, calls: tuple[ToolCall, ...], together: Together) -> tuple[str, ...]:
@@ -514,7 +517,7 @@ def _limited(limit: float, told: str, asked: EventSet, news: EventSet, count: Co
         if isinstance(said, RunEnded):
             number = 0
         elif contains(asked, said):
-            assert number < limit, f"{said.name} after {told}"
+            require(number < limit, f"{said.name} after {told}")
         elif number < limit:
             number = min(limit, count(number, said))
 
@@ -552,12 +555,12 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
     while True:
         said = yield sync(wait_for=INFERENCE_NEWS)
         if isinstance(said, InferenceRequested):
-            assert may_ask, f"{said.name} after an inference failed, and without a backoff"
+            require(may_ask, f"{said.name} after an inference failed, and without a backoff")
         elif isinstance(said, InferenceFailed):
             if said.reason != "context_length_exceeded":  # see `an_overflow_is_mended_once`
                 failures, may_ask = failures + may_ask, False
         elif isinstance(said, BackoffElapsed):
-            assert failures < attempts, f"{failures} inferences failed, and another one is to follow"
+            require(failures < attempts, f"{failures} inferences failed, and another one is to follow")
             may_ask = True
         else:
             failures, may_ask = 0, True
@@ -574,8 +577,8 @@ def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
         if isinstance(said, InferenceFailed):
             failures, summed_up = min(failures + 1, 2), False
         elif isinstance(said, InferenceRequested):
-            assert not failures or (summarize and summed_up), "asked again though it was too long"
-            assert failures < 2, "asked a third time though it was too long twice"
+            require(not failures or (summarize and summed_up), "asked again though it was too long")
+            require(failures < 2, "asked a third time though it was too long twice")
         elif isinstance(said, SummaryFinished | SummaryFailed):
             summed_up = True
         else:
@@ -592,7 +595,7 @@ def a_continued_run_asks_again() -> BThreadBody:
         said = yield sync(wait_for=RunContinued | RunEnded)  # checked at each end, also if no rule continues runs
         if isinstance(said, RunContinued):
             said = yield sync(wait_for=NEXT_TURN | RunEnded)
-            assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
+            require(said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is")
 
 
 @OF_RULES.of("skip_when_steered")
@@ -602,9 +605,9 @@ def steering_is_heard() -> BThreadBody:
         yield sync(wait_for=SteeringGiven)
         said = yield sync(wait_for=CALL_NEWS | NEXT_TURN | RunEnded)
         if isinstance(said, RunEnded):
-            assert said.status != "completed", "the run completes, and the model has not heard the steering"
+            require(said.status != "completed", "the run completes, and the model has not heard the steering")
         else:
-            assert isinstance(said, InferenceRequested), f"{said.name} before the model has heard the steering"
+            require(isinstance(said, InferenceRequested), f"{said.name} before the model has heard the steering")
 
 
 @OF_RULES.of("seek_steering", "seek_follow_ups")
@@ -632,8 +635,8 @@ def people_are_asked(rule: str) -> BThreadBody:
             yield sync(wait_for=RunEnded)
             unsaid = 0
         elif contains(following, said):
-            assert not owed, f"{said.name}, and the user was not asked for {what}"
-            assert not (unsaid and contains(UNSAID[what], said)), f"{said.name}, and what was found was not given"
+            require(not owed, f"{said.name}, and the user was not asked for {what}")
+            require(not (unsaid and contains(UNSAID[what], said)), f"{said.name}, and what was found was not given")
             unsaid = 0 if isinstance(said, RunEnded) else unsaid
         if contains(joints, said) and not unsaid:
             owed = True
@@ -650,12 +653,12 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
         said = yield sync(wait_for=FOLLOW_UP_NEWS)
         if isinstance(said, FollowUpGiven):
             waiting = 1 if at_once else waiting + 1
-            assert waiting <= most, f"{waiting} follow-ups wait; no more than {most} may"
+            require(waiting <= most, f"{waiting} follow-ups wait; no more than {most} may")
         elif isinstance(said, RunEnded):
-            assert said.status != "completed" or not waiting, f"the run completes while {waiting} follow-ups wait"
+            require(said.status != "completed" or not waiting, f"the run completes while {waiting} follow-ups wait")
             waiting = 0
         elif follow_ups_heard(said.refusals) != "none":
-            assert waiting, "the run goes on with a follow-up that was not given"
+            require(waiting, "the run goes on with a follow-up that was not given")
             waiting -= 1
 
 
@@ -669,9 +672,9 @@ def repetitions_are_limited(n: int) -> BThreadBody:
         if isinstance(said, RunEnded | SteeringGiven):
             latest, times, forbidden = "", 0, ()
         elif isinstance(said, InferenceRequested):
-            assert not forbidden, f"{said.name} after the same call {n} times"
+            require(not forbidden, f"{said.name} after the same call {n} times")
         elif isinstance(said, ProposedAction):
-            assert said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times"
+            require(said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times")
         else:
             for call in said.calls:
                 if call.flaw is None and not call.polls:
@@ -728,9 +731,9 @@ def a_summary_stands_alone() -> BThreadBody:
         said = yield sync(wait_for=LOOP_NEWS)
         in_flight += 1 if isinstance(said, OF_LOOP) else -1
         if isinstance(said, SummaryRequested):
-            assert in_flight == 1, "a summary is asked for while something else is under way"
+            require(in_flight == 1, "a summary is asked for while something else is under way")
             said = yield sync(wait_for=LOOP_NEWS | RunEnded)
-            assert isinstance(said, SummaryFinished | SummaryFailed), f"{said.name} while a summary is made"
+            require(isinstance(said, SummaryFinished | SummaryFailed), f"{said.name} while a summary is made")
             in_flight = 0
 
 
@@ -746,12 +749,12 @@ def work_ends_complete(after_objective: bool = False) -> BThreadBody:
         said = yield sync(wait_for=WORK_NEWS)
         if isinstance(said, RunEnded | PromptGiven):
             if isinstance(said, RunEnded) and said.status == "completed":
-                assert said.reason == status or not (working or status), f"the run ends as {said.reason!r}"
+                require(said.reason == status or not (working or status), f"the run ends as {said.reason!r}")
             working, status = isinstance(said, PromptGiven) and not after_objective, ""
         elif isinstance(said, RunContinued):
             working, status = working or (bool(status) and not after_objective), ""
         elif isinstance(said, ProposedAction | InferenceRequested):
-            assert not status, f"{said.name} after the work was declared complete"
+            require(not status, f"{said.name} after the work was declared complete")
         elif _has_run(said, PURSUE):
             working = working or not status
         elif _has_run(said, COMPLETE) and working:
@@ -765,7 +768,7 @@ def objectives_do_not_overlap() -> BThreadBody:
     while True:
         said = yield sync(wait_for=OBJECTIVE_NEWS)
         if isinstance(said, GateApproved):
-            assert not (pursuing and said.call.tool == PURSUE), "an objective is taken while one is pursued"
+            require(not (pursuing and said.call.tool == PURSUE), "an objective is taken while one is pursued")
         elif isinstance(said, RunEnded) or _has_run(said, COMPLETE):
             pursuing = False
         elif _has_run(said, PURSUE):
@@ -784,7 +787,7 @@ def iterations_are_limited(turns: int) -> BThreadBody:
             if _has_run(said, PURSUE) and not pursuing:
                 taken, pursuing = 0, True
         else:
-            assert taken < turns, f"{said.name} after {turns} iterations"
+            require(taken < turns, f"{said.name} after {turns} iterations")
             taken += 1 if isinstance(said, AnswerCommitted) else 0
 
 

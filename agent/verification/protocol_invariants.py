@@ -31,6 +31,7 @@ from agent.vocabulary.questions import (
     Subject,
 )
 from bp import BThread, BThreadBody, Event, EventSet, bthread, contains, sync, where
+from bp.errors import require
 from constitution import Action
 
 OF_PROTOCOLS = Invariants()
@@ -46,7 +47,7 @@ def starts_are_of_the_answer() -> BThreadBody:
         if not isinstance(said, ToolStarted):
             calls = said.calls if isinstance(said, AnswerCommitted) else ()
         else:
-            assert said.call in calls, f"{said.call.id} starts, and is not what was committed"
+            require(said.call in calls, f"{said.call.id} starts, and is not what was committed")
 
 
 @OF_PROTOCOLS.of()
@@ -56,12 +57,12 @@ def questions_do_not_overlap() -> BThreadBody:
     while True:
         said = yield sync(wait_for=ScoreRequested | ScoreGiven | AuditRequested | AuditGiven | RunEnded)
         if isinstance(said, RunEnded):
-            assert not open_questions, "the run ends while a monitor or an auditor is asked"
+            require(not open_questions, "the run ends while a monitor or an auditor is asked")
             continue
         by = said.monitor if isinstance(said, ScoreRequested | ScoreGiven) else f"auditor {said.auditor}"
         question = (said.subject, by)
         if isinstance(said, ScoreRequested | AuditRequested):
-            assert question not in open_questions, f"{by} is asked about the same again, before the answer"
+            require(question not in open_questions, f"{by} is asked about the same again, before the answer")
             open_questions |= {question}
         else:
             open_questions -= {question}
@@ -83,8 +84,9 @@ def starts_were_cleared(monitor: str, threshold: float) -> BThreadBody:
             if isinstance(said.subject, ToolCall):
                 cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
         else:
-            assert isinstance(said, ProposedAction) or said.call in cleared, (
-                f"{said.call.id} starts, and {monitor} did not clear it"
+            require(
+                isinstance(said, ProposedAction) or said.call in cleared,
+                f"{said.call.id} starts, and {monitor} did not clear it",
             )
             cleared -= {said.call}
 
@@ -96,7 +98,7 @@ def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
     while True:
         said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | GateApproved | RunEnded | NEXT_TURN)
         if isinstance(said, GateApproved):
-            assert total <= limit, f"{said.call.id} is approved after suspicions that add up to more than {limit}"
+            require(total <= limit, f"{said.call.id} is approved after suspicions that add up to more than {limit}")
         elif not isinstance(said, ScoreGiven):
             total, seen = (0 if isinstance(said, RunEnded) else total), NO_CALLS
         elif isinstance(said.subject, ToolCall) and said.subject not in seen:
@@ -132,7 +134,7 @@ def what_was_fetched_does_not_run(
     while True:
         said = yield sync(wait_for=GateApproved)
         for path in executed(said.facts):
-            assert not is_below(path, places), f"{said.call.id} is approved, and runs {path}, which was fetched"
+            require(not is_below(path, places), f"{said.call.id} is approved, and runs {path}, which was fetched")
         places = tuple(sorted({*places, *fetched(said.facts, places)}))
 
 
@@ -146,7 +148,7 @@ def critical_calls_were_allowed(is_critical: Callable[[ToolCall], bool]) -> BThr
             allowed = allowed | {said.call} if said.yes else allowed - {said.call}
         else:
             starts = isinstance(said, ToolStarted) and is_critical(said.call)
-            assert not starts or said.call in allowed, f"{said.call.id} is critical and starts without a yes"
+            require(not starts or said.call in allowed, f"{said.call.id} is critical and starts without a yes")
             allowed -= {said.call}
 
 
@@ -159,7 +161,7 @@ def answers_were_cleared(monitor: str, threshold: float) -> BThreadBody:
         said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | InferenceRequested | AnswerCommitted)
         if isinstance(said, AnswerCommitted):
             is_cleared = said.draft in trusted or Draft.of(said) in cleared
-            assert is_cleared, f"{said.draft} is committed, and {monitor} did not clear it"
+            require(is_cleared, f"{said.draft} is committed, and {monitor} did not clear it")
         elif isinstance(said, ScoreGiven):
             if isinstance(said.subject, Draft):
                 cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
@@ -179,7 +181,7 @@ def critical_answers_are_trusted(is_critical: Callable[[ToolCall], bool]) -> BTh
         else:
             critical = any(map(is_critical, said.calls))
             is_trusted = not critical or said.draft in trusted
-            assert is_trusted, f"{said.draft} is committed, critical and not trusted"
+            require(is_trusted, f"{said.draft} is committed, critical and not trusted")
 
 
 def in_turn(asked: InferenceRequested, trusted: frozenset[str]) -> frozenset[str]:
@@ -198,7 +200,7 @@ def _still_owed(owed: Subjects, said: Event, told: str) -> Subjects:
     about = said.question if isinstance(said, QuestionForgone) else said
     if isinstance(about, ScoreGiven | AuditGiven | ScoreRequested | AuditRequested):
         return owed - {about.subject}
-    assert not owed or isinstance(said, QuestionForgone), f"{said.name} comes before {told}"
+    require(not owed or isinstance(said, QuestionForgone), f"{said.name} comes before {told}")
     return owed
 
 
@@ -242,8 +244,8 @@ def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
             started = NONE_YET
         elif said.subject in started and said.is_above(threshold):
             said = yield sync(wait_for=where((InferenceRequested, GateApproved, ToolStarted, RunEnded)))
-            assert isinstance(said, RunEnded), f"{said.name} after something suspicious has run"
-            assert said.status != "completed", "a run completes in which something suspicious has run"
+            require(isinstance(said, RunEnded), f"{said.name} after something suspicious has run")
+            require(said.status != "completed", "a run completes in which something suspicious has run")
             started = NONE_YET
 
 
@@ -260,13 +262,13 @@ def audits_are_limited(monitor: str, threshold: float, budget: int, auditor: str
             if said.is_above(threshold) and budget:
                 waiting = (*_without(waiting, said.subject), (said.subject, said.suspicion))
         else:
-            assert budget, f"there are more audits by {auditor} than the budget has"
+            require(budget, f"there are more audits by {auditor} than the budget has")
             budget -= 1
-            suspicion = dict(waiting).get(said.subject)
-            assert suspicion is not None, "something is audited that is not suspicious"
+            suspicions = dict(waiting)
+            require(said.subject in suspicions, "something is audited that is not suspicious")
             waiting = _without(waiting, said.subject) if budget else ()
-            more = [other for _, other in waiting if other > suspicion]
-            assert not more, "something is audited while something more suspicious waits"
+            more = [other for _, other in waiting if other > suspicions[said.subject]]
+            require(not more, "something is audited while something more suspicious waits")
 
 
 def _without(waiting: tuple[tuple[Subject, float], ...], subject: Subject) -> tuple[tuple[Subject, float], ...]:

@@ -22,6 +22,47 @@ from agent.vocabulary.messages import (
 from bp import Event, FrozenMapping, Refusals
 from constitution import Action
 
+__all__ = [
+    "AbortAsked",
+    "ActionChanged",
+    "ActionDescribed",
+    "AnswerCommitted",
+    "ApprovalAnswered",
+    "ApprovalAsked",
+    "BackoffElapsed",
+    "BackoffStarted",
+    "CallAnswered",
+    "CompletionDeclared",
+    "DeadlineReached",
+    "DeadlineSet",
+    "DraftsRefused",
+    "DraftsSettled",
+    "FactsConfirmed",
+    "FactsRequested",
+    "FollowUpGiven",
+    "GateApproved",
+    "GateRejected",
+    "HistoryGiven",
+    "InferenceFailed",
+    "InferenceFinished",
+    "InferenceRequested",
+    "MessagesFound",
+    "MessagesSought",
+    "PromptGiven",
+    "ProposedAction",
+    "Question",
+    "RunContinued",
+    "RunEnded",
+    "SandboxLifted",
+    "SteeringGiven",
+    "StopAsked",
+    "SummaryFailed",
+    "SummaryFinished",
+    "SummaryRequested",
+    "ToolFinished",
+    "ToolStarted",
+]
+
 CallOutcome = Literal["ran", "rejected", "invalid", "skipped", "ended"]
 NO_USAGE = Usage()
 RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]
@@ -393,6 +434,3 @@ class RunEnded(Event):
     reason: str
     text: str = ""
     result: Any = None
-
-
-__all__ = [value.__name__ for value in [*vars().values()] if isinstance(value, type(Event)) and value is not Event]

@@ -85,10 +85,10 @@ def read_name(text: str) -> Named:
 def _arguments(text: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"f{text}", mode="eval").body
-        assert isinstance(call, ast.Call)
-        assert not call.args
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError("these are no keywords")
         return {keyword.arg or "**": ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, AssertionError) as error:
+    except (SyntaxError, ValueError) as error:
         raise NotImportable(f"{text!r} are no arguments; write (key=value, ...) with plain values") from error
 
 

@@ -129,8 +129,8 @@ def verify(
     runs from `seed`, each of at most `max_depth` events (1,000), without search for cycles; such a result is bounded.
     progress: called with the numbers of states, of those still to expand, and of violations, about every second.
 
-    Raises VerificationError for a b-thread with hidden state, and TypeError. Ctrl-C ends the search and returns the
-    result so far, as bounded.
+    Raises VerificationError for a b-thread with hidden state, or without its assertions (`python -O`), and TypeError.
+    Ctrl-C ends the search and returns the result so far, as bounded.
     """
     environment, possible = as_list("environment", environment), as_list("possible", possible)
     _check_arguments(bthreads, environment, possible, order)

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import field, frozen
 from attrs.converters import optional
 
-from bp.errors import shown
+from bp.errors import require, shown
 from bp.events import NONE, as_event_set, contains, union
 from bp.statements import BThread, BThreadBody, bthread, sync
 
@@ -79,9 +79,9 @@ def at_most(events: Any, most: int, permit: Any, scope: Scope) -> BThreadBody:
         while not contains(scope.closes, said) and not contains(permit, said):
             count = min(count + 1, most + 1)
             if scope.before is None:
-                assert count <= most, f"{shown(said)} happens{_times(most)}{scope}"
+                require(count <= most, f"{shown(said)} happens{_times(most)}{scope}")
             said = yield sync(wait_for=union(scope.closes, NONE if count > most else permit, events))
-        assert count <= most, f"{shown(events)} happened{_times(most)}{scope}"
+        require(count <= most, f"{shown(events)} happened{_times(most)}{scope}")
         if not contains(scope.closes, said) and scope.closes != NONE:
             said = yield sync(wait_for=scope.closes)
         if scope.after is None or scope.closes == NONE:
@@ -100,7 +100,7 @@ def answered(cause: Any, answer: Any, scope: Scope) -> BThreadBody:
             said = yield sync(wait_for=union(scope.closes, awaited), hot=owed and scope.before is None)
             is_open = not contains(scope.closes, said)
             owed = owed if not is_open else not owed and not contains(answer, said)
-        assert not owed, f"{shown(answer)} did not happen{scope}"
+        require(not owed, f"{shown(answer)} did not happen{scope}")
         if scope.after is None:
             return
 

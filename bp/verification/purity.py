@@ -7,9 +7,11 @@ that were read, and the builtins and standard modules listed here. Known sources
 code is reported as `not_looked_into`.
 """
 
+import ast
 import builtins
 import dis
 import gc
+import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -269,6 +271,8 @@ class Purity:
         if not is_foreign:
             return entry
         try:
+            if not __debug__ and (lost := _lost_assertions(code, frame.f_globals)):
+                self._problem = self._problem or f"b-thread {self._bthread!r} calls {code.co_qualname!r}, {lost}"
             self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
         except Exception as error:  # such as an error of a module's `__getattr__`
             self._problem = self._problem or f"b-thread {self._bthread!r}: {code.co_qualname}: {error}"
@@ -543,6 +547,28 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
     is_special = name.startswith("__") and not isinstance(item, FunctionType)
     is_descriptor = kind not in SHAPES and hasattr(item, "__get__") and base_in_c(kind) is kind
     return () if is_special or is_descriptor else (item,)
+
+
+def _lost_assertions(code: CodeType, names: dict[str, Any]) -> str:
+    """Return why a function says too little where Python runs without assertions, and the cure; empty if it does not.
+
+    A name such as <lambda> or <listcomp> is that of an expression, which has no assertions, and neither have the
+    methods of a dataclass.
+    """
+    source = "".join(linecache.getlines(code.co_filename, names))
+    may_assert = code.co_name[0] != "<" and not code.co_qualname.startswith("__create_fn__.")
+    if not may_assert or (source and code.co_firstlineno not in _functions_that_assert(source)):
+        return ""
+    found = "has lost its assertions" if source else "may have lost assertions, as its source cannot be read"
+    return f"which {found}: Python runs with -O; run it without -O and PYTHONOPTIMIZE, or raise AssertionError"
+
+
+@cache
+def _functions_that_assert(source: str) -> frozenset[int]:
+    """Return the first lines of the functions of a file that have an `assert` statement."""
+    functions = [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.FunctionDef)]
+    asserting = [each for each in functions if any(isinstance(inner, ast.Assert) for inner in ast.walk(each))]
+    return frozenset((each.decorator_list[0] if each.decorator_list else each).lineno for each in asserting)
 
 
 @cache

@@ -310,14 +310,18 @@ def _held(blockers: Iterable[tuple[str, Any]]) -> str:
 
 
 def _line_of(error: BaseException) -> str:
-    """Return file, line and text of the statement that raised; empty if it was in the engine."""
+    """Return file, line and text of the last statement outside of the engine; empty if there is none."""
     raised = error.__cause__ if isinstance(error, PredicateError) and error.__cause__ is not None else error
-    frames = traceback.extract_tb(raised.__traceback__)
-    if not frames or os.path.abspath(frames[-1].filename).startswith(ENGINE + os.sep):
+    frames = [frame for frame in traceback.extract_tb(raised.__traceback__) if not _is_of_engine(frame.filename)]
+    if not frames:
         return ""
     file, here = frames[-1].filename, os.getcwd() + os.sep
     line = f": {frames[-1].line}" if frames[-1].line else ""
     return f"{file.removeprefix(here)}:{frames[-1].lineno}{line}"
+
+
+def _is_of_engine(file: str) -> bool:
+    return os.path.abspath(file).startswith(ENGINE + os.sep)
 
 
 def _contains(events: Any, event: Event) -> bool:

@@ -1,12 +1,16 @@
 """What a user installs works without this checkout: the wheel, in an empty virtual environment, runs the demo."""
 
+import ast
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.house.documents import blocks_of
 
 ROOT = Path(__file__).parent.parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
@@ -78,6 +82,27 @@ def test_the_rooms_are_imported_from_the_wheel(environment: Path, tmp_path: Path
     origin = execute([str(environment / "bin" / "python"), "-c", statement], tmp_path)
 
     assert origin.startswith(str(environment))
+
+
+def documented_imports() -> Iterator[str]:
+    """Yield the imports from the three rooms in the documents, and in the templates of `bpagent new`."""
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    blocks = [block for each in documents for block in blocks_of(each.read_text(encoding="utf-8"), str(each))]
+    templates = [each.read_text(encoding="utf-8") for each in (ROOT / "agent" / "cli" / "templates").iterdir()]
+    for code in [*(block.code for block in blocks if block.language == "python"), *templates]:
+        for node in ast.walk(ast.parse(code.replace("@", ""))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in ROOMS:
+                yield from (f"from {node.module} import {name.name}" for name in node.names)
+
+
+def test_every_documented_import_has_types(environment: Path, tmp_path: Path) -> None:
+    imports = sorted({*documented_imports()})
+    (tmp_path / "imports.py").write_text("".join(f"{each} as name{at}\n" for at, each in enumerate(imports)))
+    installed = ["--python-executable", str(environment / "bin" / "python")]
+
+    checked = execute([sys.executable, "-m", "mypy", "--strict", *installed, "imports.py"], tmp_path)
+
+    assert checked.startswith("Success")
 
 
 def test_the_installed_requirements_fit_together(environment: Path, tmp_path: Path) -> None:

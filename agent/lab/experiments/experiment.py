@@ -23,7 +23,6 @@ from agent.lab.experiments.plan import Episode, Plan
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.extras import check_extra
 from agent.lab.reports.analysis import Analysis, analyze
-from agent.lab.settings.world import remove_abandoned
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal
 from agent.vocabulary.errors import AgentError
 
@@ -121,7 +120,6 @@ def conduct(
             "an event loop is running already; write `await anyio.to_thread.run_sync(conduct, plan, folder)`"
         )
     check_extra()
-    remove_abandoned()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)

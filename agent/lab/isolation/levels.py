@@ -17,6 +17,7 @@ from attrs import frozen
 
 from agent.lab.isolation.cell import OF_EACH_NAMESPACE, PORT, Cell, IsolationError
 from agent.tools.sandbox.sandbox import COUNTED, RESOURCES, Resource, kernel_version
+from agent.tools.temporary import make_folder
 
 Level = Literal["bubblewrap", "none"]
 """`bubblewrap`: a user, process, mount and network namespace for each episode. `none`: no isolation."""
@@ -83,8 +84,8 @@ def probe() -> Probe:
 
 def _differences() -> Iterator[str]:
     """Yield the differences between a cell's behavior and its promises."""
-    with tempfile.TemporaryDirectory(prefix="bpagent-probe-") as folder, socket.create_server(("127.0.0.1", 0)) as host:
-        root = Path(folder).resolve()
+    with make_folder("probe") as folder, socket.create_server(("127.0.0.1", 0)) as host:
+        root = Path(folder)
         (root / "workspace").mkdir()
         outside = Path(tempfile.gettempdir()) / f"{root.name}-outside"
         worked = _try_everything(root, outside, host.getsockname()[1])

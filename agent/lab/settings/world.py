@@ -5,16 +5,12 @@ secrets are invented, all hosts are one server on loopback, and the root file sy
 all processes, the agent's commands and the code of checks, can write only the workspace, and reach only its own hosts.
 """
 
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -29,10 +25,9 @@ from agent.tools.definition import Tool
 from agent.tools.process import tool_environment
 from agent.tools.sandbox.sandbox import ResourceLimits
 from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.tools.temporary import make_folder
 
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
-PREFIX = "bpagent-world-"
-YOUNG = 60.0  # seconds
 CEILINGS = "GIT_CEILING_DIRECTORIES"
 READ_AT_MOST = 5_000_000  # bytes of a file that a check reads
 
@@ -166,8 +161,8 @@ def make_world(
     With an `office` it has a network, with these pages to fetch. folder: its parent (default: that of temporary files).
     isolation: the level of its processes, an achieved one. limits: of its cell, if it has one. Raises OSError.
     """
-    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
-    held = _held(root)
+    made = make_folder("world", None if folder is None else str(folder))
+    root = Path(made.path)
     _set_ceilings(lambda ceilings: [*ceilings, str(root)])
     box = None if office is None else office.open_box(root.name, pages or {})
     attend = None if box is None else partial(PostOffice.attend, box)
@@ -187,8 +182,7 @@ def make_world(
         if box is not None and office is not None:
             office.close_box(box)
         _set_ceilings(lambda ceilings: [each for each in ceilings if each != str(root)])
-        shutil.rmtree(root, ignore_errors=True)
-        os.close(held)
+        made.remove()
 
 
 def _set_ceilings(change: Callable[[list[str]], list[str]]) -> None:
@@ -197,33 +191,6 @@ def _set_ceilings(change: Callable[[list[str]], list[str]]) -> None:
     os.environ[CEILINGS] = os.pathsep.join(folders)
     if not folders:
         del os.environ[CEILINGS]
-
-
-def remove_abandoned(folder: Path | None = None) -> int:
-    """Remove the worlds of killed processes from `folder`, and return their number.
-
-    The system releases the lock of a world when its process dies. A world younger than a minute may not have its lock
-    yet, and is kept.
-    """
-    removed = 0
-    for root in Path(folder or tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):  # it belongs to another user, or was just removed
-            if time.time() - root.stat().st_mtime > YOUNG:
-                os.close(_held(root))
-                shutil.rmtree(root, ignore_errors=True)
-                removed += 1
-    return removed
-
-
-def _held(root: Path) -> int:
-    """Return a descriptor that holds the lock of a world. Raises BlockingIOError if another process holds it."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ is refused, unless that address itself was granted.
 """
 
 import ctypes
+import fcntl
 import hmac
 import ipaddress
 import os
@@ -51,6 +52,7 @@ def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
     """Run the confined command beside its proxy; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # the command gets the signal too; clean up after its end
     os.mkdir(folder, 0o700)
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until this process ends: see `TemporaryFolder`
     key = f"call:{os.urandom(16).hex()}"
     try:
         with open(os.path.join(folder, KEY), "x") as file:
@@ -60,7 +62,8 @@ def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
             server.bind(os.path.join(folder, SOCKET))
             server.listen(64)
             _in_background(lambda: _serve(server, lambda client: _let_through(client, hosts, key)))
-            code = subprocess.call(argv, close_fds=False)  # a session gets descriptors
+            # A session gets descriptors; with a folder it is not started by posix_spawn, which ignores two signals.
+            code = subprocess.call(argv, close_fds=False, cwd=os.curdir, env=given_environment())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return code if code >= 0 else 128 - code
@@ -77,8 +80,17 @@ def run_inside(folder: str, argv: list[str]) -> None:
         os.closerange(0, server.fileno())  # else the command's output would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
-    os.environ.update({**dict.fromkeys(TO_PROXY, address), **dict.fromkeys(PAST_IT, "localhost,127.0.0.1")})
-    os.execvp(argv[0], argv)
+    to_proxy = {**dict.fromkeys(TO_PROXY, address), **dict.fromkeys(PAST_IT, "localhost,127.0.0.1")}
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        signal.signal(ignored, signal.SIG_DFL)
+    os.execvpe(argv[0], argv, {**given_environment(), **to_proxy})
+
+
+def given_environment() -> dict[str, str]:
+    """Return the environment from before Python set LC_CTYPE, as it does in the C locale. Raises OSError."""
+    with open("/proc/self/environ", "rb") as file:
+        entries = os.fsdecode(file.read()).split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def _end_with(parent: int) -> None:

@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import platform
+import signal
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -129,14 +130,23 @@ def _succeed(result: int) -> int:
     return result
 
 
+def given_environment() -> dict[str, str]:
+    """Return the environment from before Python set LC_CTYPE, as it does in the C locale. Raises OSError."""
+    with open("/proc/self/environ", "rb") as file:
+        entries = os.fsdecode(file.read()).split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
 def main(argv: list[str]) -> None:
     """Confine this process, and become the command."""
-    inside = json.loads(argv[0])
+    inside, environment = json.loads(argv[0]), given_environment()
     drop_capabilities()
     writable = (*inside["writable"], *inside["granted"], inside["scratch"], *SINKS)
     restrict([*without("/", inside["hidden"])], writable)
     _keep_to(seccomp_filter(NETWORK_FAMILIES if inside["network"] else ()))
-    os.execvp(argv[1], argv[1:])
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        signal.signal(ignored, signal.SIG_DFL)
+    os.execvpe(argv[1], argv[1:], environment)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from tempfile import mkdtemp
 from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
@@ -41,6 +40,7 @@ from agent.tools.sandbox.permissions import (
     kept_places,
     writable_by,
 )
+from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
 
 # Limits of resources.
@@ -162,12 +162,12 @@ class Sandbox:
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
-        folder = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
-        finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self.scratch = os.path.join(folder, "tmp")
+        folder = make_folder("scratch")
+        finalize(self, folder.remove)
+        self.scratch = os.path.join(folder.path, "tmp")
         os.mkdir(self.scratch)
         if self.level == "bubblewrap":
-            bubblewrap.write_filters(folder)
+            bubblewrap.write_filters(folder.path)
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
@@ -181,7 +181,9 @@ class Sandbox:
         inside = evolve(inside, joined=bool(joined))
         if not hosts or self.level != "bubblewrap":
             return (*joined, *_confining(self.level, inside), *self._limited())
-        folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # invisible to other commands
+        everywhere, prefix = os.path.realpath("/tmp"), "bpagent-egress-"  # invisible to other commands
+        remove_abandoned(prefix, everywhere)
+        folder = f"{everywhere}/{prefix}{os.urandom(8).hex()}"
         words = _confining("bubblewrap", evolve(inside, egress=folder))
         return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
 
@@ -325,13 +327,11 @@ def why_not(level: Level) -> str:
     missing = _missing(level)
     if missing:
         return missing
-    folder = os.path.realpath(mkdtemp(prefix="bpagent-probe-", dir=os.path.expanduser("~")))
     try:
-        return _tried(level, folder)
+        with make_folder("probe", os.path.expanduser("~")) as folder:
+            return _tried(level, folder)
     except (OSError, subprocess.SubprocessError, CannotStart) as error:
         return str(error)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _missing(level: Level) -> str:

@@ -1,8 +1,10 @@
 """`bpagent demo`: what it shows comes from the b-threads; without one of them it shows something else."""
 
 import inspect
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,11 +32,15 @@ def workshop(tmp_path: Path, home: Path) -> Workshop:
 
 
 @pytest.fixture
-def performed_alone(start: Callable[..., "subprocess.Popen[str]"], tmp_path: Path) -> str:
-    """What the demo writes without a terminal and without input."""
+def performed_alone(
+    start: Callable[..., "subprocess.Popen[str]"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """What the demo writes without a terminal and without input; it leaves no temporary file."""
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     demo = start("demo", "--log", tmp_path / "mine.jsonl")
     out, err = demo.communicate(timeout=120)
-    assert (demo.returncode, err) == (0, "")
+    assert (demo.returncode, err, list(temporary.iterdir())) == (0, "", [])
     return out
 
 
@@ -70,7 +76,16 @@ def test_the_demo_needs_no_network_terminal_or_input(performed_alone: str, comma
     last = performed_alone.strip().splitlines()[-1].split()
     assert last == ["bpagent", "view", "--open", str(tmp_path / "mine.jsonl")]
     assert command("replay", last[3]).out.startswith("equal: ")
-    assert list(tmp_path.glob("bpagent-demo-*")) == []
+    why = command("why", last[3], "call_9").out
+    assert "- without b-thread nothing_leaves_after_a_secret: by_constitution asks a person" in why
+
+
+def repeat(command: str) -> int:
+    """Return the exit code of a command that the demo has shown; its run of a minute is left out, and kept."""
+    if "killed.jsonl" in command and not command.startswith("bpagent resume"):
+        return 0
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(["bash", "-c", command], env=env, stdin=subprocess.DEVNULL, capture_output=True).returncode
 
 
 @pytest.mark.slow
@@ -88,6 +103,8 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     terminal.talk("rm -rf /usr\n", "rule delete_outside_workspace")
     terminal.type("help\n")
     terminal.wait_for("An empty line or quit leaves.", times=2)
+    repeated = {each: repeat(each) for each in re.findall(r"^  \$ (.*?)\s*$", terminal.raw, re.M)}
+    assert [code for each, code in repeated.items() if " run " not in each] == [0, 0, 0, 0, 6, 0, 0]
 
     assert terminal.end("quit\n") == 0
     assert "DEPLOY_TOKEN" not in terminal.screen

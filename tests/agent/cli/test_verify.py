@@ -16,7 +16,7 @@ CONTINUING = ["--option=steering=false", *(f"--option={name}=none" for name in L
 """With follow-ups a run goes on, so that there is an occasion for every invariant."""
 
 RULES = """
-from agent.events import GateApproved, ToolStarted
+from agent.events import GateApproved, ProposedAction, ToolStarted
 from agent.vocabulary.calls import ToolCall
 from bp import bthread, sync, where
 from constitution import Action
@@ -54,6 +54,16 @@ def counts_for_ever():
 def one_tool():
     yield sync(wait_for=where(ToolStarted, lambda started: started.call.id == "c2"))
     raise AssertionError("a second tool")
+
+@bthread
+def asserts():
+    yield sync(wait_for=GateApproved)
+    assert False, "a call is approved"
+
+@bthread
+def proposes_again():
+    proposed = yield sync(wait_for=ProposedAction)
+    yield sync(request=proposed)
 
 def pushes(approved):
     return approved.facts.command == "git push"
@@ -124,6 +134,20 @@ def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(verify: Callab
 
     assert said.code == 2
     assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err
+
+
+def test_without_assertions_our_monitors_still_fail_and_others_are_refused(
+    process: Command, verify: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    protocols = [f"--protocol={tmp_path / 'rules.py'}:{name}" for name in ("proposes_again", "asserts")]
+
+    violated, refused = (process("verify", "--alone", each) for each in protocols)
+
+    assert violated.code == 1, violated
+    assert "each_proposal_is_decided_once is broken: c1 is proposed twice" in violated.out
+    assert (refused.code, refused.out) == (2, "")
+    assert "'asserts', which has lost its assertions: Python runs with -O" in refused.err
 
 
 def test_a_page_shows_the_counterexample(verify: Callable[..., Said], tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ import gzip
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +25,7 @@ from agent.lab.settings.setting import SPLITS, Setting, SettingError
 from agent.lab.settings.setting_checks import keyword_auc, perform, problems_of_task
 from agent.lab.settings.tasks import Task, approved_by_person, run
 from agent.lab.settings.workers import ABLE
-from agent.lab.settings.world import NO_PLACE, World, make_world, remove_abandoned
+from agent.lab.settings.world import NO_PLACE, World, make_world
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
@@ -168,26 +166,6 @@ def test_a_git_checkout_around_a_world_does_not_affect_it(tmp_path: Path) -> Non
         assert [describe(delete, toolbox).disk.unsaved for toolbox in toolboxes] == [(), ()]
         assert world.text("found") == ""
     assert dict(os.environ) == before
-
-
-@pytest.mark.slow
-def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(
-    tmp_path: Path, popen: Callable[..., Any]
-) -> None:
-    holding = (
-        "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"
-        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) : print('made', flush=True); time.sleep(600)"
-    )
-    killed, living = (popen([sys.executable, "-c", holding, tmp_path], stdout=subprocess.PIPE) for _ in range(2))
-    assert (killed.stdout.readline(), living.stdout.readline()) == (b"made\n", b"made\n")
-    killed.kill()
-    killed.wait()
-    assert remove_abandoned(tmp_path) == 0  # they are not a minute old
-    for world in tmp_path.iterdir():
-        os.utime(world, (0, 0))
-
-    assert remove_abandoned(tmp_path) == 1
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 SECRET = b"k3v9x0a1b2c3d4e5f6g7h8j9kmnpqrst"
