@@ -58,10 +58,10 @@ class Image:
 
 @frozen
 class ReasoningItem:
-    """A provider's own record of reasoning, as JSON text, which it wants back exactly where it was.
+    """What a provider wants back exactly as it came, as JSON text: its record of reasoning, or fields beside a message.
 
-    `before_call` is the number of the call that it led to, counted from 0; None: it led to the text. `model` wrote it;
-    no other can read it.
+    `before_call` is the number of the call to which it belongs, counted from 0; None: it belongs to the text. `model`,
+    with its server, wrote it; no other can read it.
     """
 
     content: str = field(validator=validators.instance_of(str))
@@ -107,9 +107,11 @@ def with_notices(text: str, images: Iterable[Image], why: str) -> str:
 
 
 Message = UserMessage | AssistantMessage | ToolMessage
-FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
+FailureReason = Literal["", "context_length_exceeded", "answer_too_long", "images_refused"]
 """Reasons for a missing answer to which the loop reacts; empty: any other reason."""
-StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
+StopReason = Literal["stop", "tool_calls", "length", "content_filter", "incomplete"]
+CUT_OFF: tuple[StopReason, ...] = ("length", "content_filter", "incomplete")
+"""Stop reasons of an answer that was cut off; "incomplete": for a reason that is not known here."""
 
 
 class Messages(Sequence[Message]):

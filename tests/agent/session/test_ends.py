@@ -282,26 +282,24 @@ OVERFLOW = fail(TOO_LONG, reason="context_length_exceeded")
 LOOKS = [call("bash", command=f"seq {number} 2000") for number in range(1, 5)]
 SUMMARY = "Four listings were looked at."
 STILL = (
-    f"The conversation is too long for the model, also without its older part: {TOO_LONG}. "
-    "Give a smaller output_limit, or the size of the model's context as context_tokens."
+    f"The conversation is too long for the model, also with the least of it: {TOO_LONG}. "
+    "Give a shorter prompt, fewer tools, or a model with a larger context."
 )
-NAMED = (
-    f"The conversation is too long for the model: {TOO_LONG}. "
-    "Give compaction=summary, or the size of the model's context as context_tokens."
-)
+CUT_SHORT = "[Earlier messages were left out to make"
 
 
 @rows(
     ("script", "preset", "asked", "begins", "text"),
     [
         ((*LOOKS, OVERFLOW, SUMMARY, "Done."), "default", 7, f"{SUMMED_UP}{SUMMARY}", "Done."),
-        ((*LOOKS, OVERFLOW, fail("no"), "Done."), "default", 7, "[Earlier messages were left out to make", "Done."),
-        ((*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never."), "default", 7, SUMMED_UP, STILL),
-        ((OVERFLOW, "Never."), "default", 1, "Look", STILL),
-        *(((OVERFLOW, "Never."), name, 1, "", NAMED) for name in PRESETS if name != "default"),
+        ((*LOOKS, OVERFLOW, fail("no"), "Done."), "default", 7, CUT_SHORT, "Done."),
+        ((*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Done."), "default", 8, SUMMED_UP, "Done."),
+        ((*LOOKS, *[OVERFLOW] * 3, "Done."), "gated", 8, CUT_SHORT, "Done."),
+        ((*LOOKS, *[OVERFLOW] * 4, "Never."), "gated", 8, CUT_SHORT, STILL),
+        *(((OVERFLOW, "Never."), name, 1, "", STILL) for name in PRESETS),
     ],
 )
-async def test_where_a_server_finds_the_conversation_too_long_it_is_summed_up_once_or_the_run_says_what_to_do(
+async def test_where_a_server_finds_the_conversation_too_long_less_of_it_is_sent_or_the_run_says_what_to_do(
     make_agent: MakeAgent, script: Sequence[Any], preset: str, asked: int, begins: str, text: str
 ) -> None:
     agent = make_agent(*script, preset=PRESETS[preset])

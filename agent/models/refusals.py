@@ -1,0 +1,182 @@
+"""What a server's refusal means, by its status, codes and words, and what is changed in the next request because of it.
+
+A conversation that is too long, a call that the server itself could not read, pictures that it does not take, and parts
+of a request that it does not know: the client leaves these out from then on.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from agent.vocabulary.messages import FailureReason
+
+TOO_LARGE = 413  # RFC 9110: the content of the request
+
+OVERFLOW_CODE = re.compile(
+    r"context.?(length|window|size).*exceed|exceed.*context|(prompt|input|context|request)_?(is_)?too_?(long|large)"
+    r"|tokens?_limit_(reached|exceeded)|max_context_length|context_overflow",
+    re.IGNORECASE,
+)
+"""Codes and types of errors for a conversation that is too long."""
+
+CONVERSATION = re.compile(
+    r"context|ctx|prompt|input|messages?\b|conversation|history|request|sequence|max_(model|seq)_len|total"
+    r"|tokens? (count|limit)",
+    re.IGNORECASE,
+)
+SIZE = re.compile(r"token|length|\blen\b|long|large|context|ctx|size|window", re.IGNORECASE)
+TOO_MUCH = re.compile(
+    r"exceed|overflow|too (long|large|big|many)|longer|larger|greater|\bover\b|beyond|maximum|\bmax\b|at most"
+    r"|limit|full|only supports|reduce|shorten|less than|(must|should) be",
+    re.IGNORECASE,
+)
+"""The same in words: servers say it in any way, but all name the conversation, its size, and that it is too much."""
+
+ANOTHER_LIMIT = re.compile(
+    r"\b(per|a|each) ?(minute|min|second|day|hour|month)\b|\b[tr]p[mdh]\b|rate.?limit|quota|too many requests|credit"
+    r"|\bmax\w*_tokens\W+(is |must |value|should |:|cannot |limit |exceed)|(completion|output|new|generated) tokens"
+    r"|max\w* tokens (you |requested)|valid range of max|maximum value for|time.?out|timed out|concurrent|queue"
+    r"|\b(tools?|functions?|description|schema|names?|call_id|ids?|metadata|stop|characters|images?|files?)\b",
+    re.IGNORECASE,
+)
+"""Words of other limits: of time, of the answer, of one field."""
+
+SURELY = re.compile(
+    r"max\w* context (length|window|size)|context (length|window|size|limit)\w*.{0,40}exceed|exceed\w*.{0,40}context"
+    r"|(prompt|input|conversation)( is|:)? too long|reduce the length of the (messages|input|prompt)"
+    r"|(longer|greater|larger) than .{0,40}context|(messages|input)(\[\d+\])?\W?\.(content|output)"
+    r"|`inputs` tokens|max message tokens",
+    re.IGNORECASE,
+)
+"""Words that say so whatever else is said: how many of the tokens are in tools, and what the answer may still take."""
+
+
+def overflow(status: int | None, said: str, *codes: str) -> FailureReason:
+    """Return the reason of a refusal, if it is that the conversation is too long for the model; else an empty text."""
+    if status == TOO_LARGE or any(map(OVERFLOW_CODE.search, codes)):
+        return "context_length_exceeded"
+    is_said = all(words.search(said) for words in (CONVERSATION, SIZE, TOO_MUCH))
+    if not is_said or status not in (None, 400, 422, 500):
+        return ""
+    return "" if ANOTHER_LIMIT.search(said) and not SURELY.search(said) else "context_length_exceeded"
+
+
+UNREAD_CALL = re.compile(
+    r"tool_use_failed|output_parse_failed|malformed.{0,3}(function|tool).{0,3}call"
+    r"|fail\w* to (call a function|(parse|read|decode)[^.;]{0,40}\b(tool|function)s?\b)"
+    r"|(error|exception|problem)s?( while| when)? pars\w+[^.;]{0,40}\b(tool|function)s?\b"
+    r"|(could|can) ?not (parse|read|decode)[^.;]{0,40}\b(tool|function)s?\b",
+    re.IGNORECASE,
+)
+IN_REQUEST = re.compile(r"\b(messages|input|tools)(\[|\.)?\d")
+
+
+def is_unread_call(said: str, *codes: str) -> bool:
+    """Return whether the server could not read a call that the model wrote: drawn again, it is mostly right."""
+    return any(map(UNREAD_CALL.search, (said, *codes))) and not IN_REQUEST.search(said)
+
+
+# What is changed in requests to a server that refuses a part of them
+
+
+Body = dict[str, Any]
+
+
+@frozen
+class Change:
+    """A change of requests. `teaches`: the words of a refusal for which it is made. `made`: the changed body."""
+
+    teaches: re.Pattern[str]
+    made: Callable[[Body], Body]
+
+
+BRIDGE = "Understood."
+"""What the assistant says between the result of a tool and a message of the user, for servers that want it."""
+
+
+def _bridged(body: Body) -> Body:
+    """Return a body with an assistant message between a tool's result and a message of the user."""
+    bridged: list[Any] = []
+    for message in body.get("messages", ()):
+        if bridged and bridged[-1].get("role") == "tool" and message.get("role") == "user":
+            bridged.append({"role": "assistant", "content": BRIDGE})
+        bridged.append(message)
+    return {**body, "messages": bridged} if "messages" in body else body
+
+
+def without(name: str) -> Callable[[Body], Body]:
+    """Return the change that leaves a field out, of the body and of the assistant's messages."""
+
+    def made(body: Body) -> Body:
+        left = {key: value for key, value in body.items() if key != name}
+        if "messages" in left:
+            left["messages"] = [_without_field(message, name) for message in left["messages"]]
+        return left
+
+    return made
+
+
+def _without_field(message: Body, name: str) -> Body:
+    if message.get("role") != "assistant" or name not in message:
+        return message
+    return {key: value for key, value in message.items() if key != name}
+
+
+def _left_out(name: str) -> Change:
+    return Change(
+        re.compile(rf"\b{name}\b(?!.*\b(missing|required|must be (passed|returned|provided))\b)"), without(name)
+    )
+
+
+USER_AFTER_TOOL = re.compile(
+    r"(user\b.{0,40}\b(after|follow\w*|right behind)\b.{0,30}\btool|after.{0,30}\btool\b.{0,40}\buser"
+    r"|roles? must alternate|alternat\w+ .{0,20}roles?|tool\b.{0,60}\b(followed by|before)\b.{0,30}\b(assistant|user))",
+    re.IGNORECASE,
+)
+
+CHANGES: Mapping[str, Change] = {
+    "bridge": Change(USER_AFTER_TOOL, _bridged),
+    **{
+        name: _left_out(name)
+        for name in (
+            "stream_options",
+            "include",
+            "reasoning_content",
+            "reasoning_details",
+            "reasoning",
+            "extra_content",
+        )
+    },
+}
+"""The changes by name: the part of a request that is left out, or `bridge`."""
+
+
+def changed(body: Body, names: set[str]) -> Body:
+    """Return a body with the changes of these names."""
+    for name in CHANGES:
+        if name in names:
+            body = CHANGES[name].made(body)
+    return body
+
+
+REFUSED = (400, 404, 413, 415, 422, 500, 501)
+"""Statuses of requests that the server does not take; 5xx: of servers that mix them up with their own failures."""
+
+
+def lesson(status: int | None, said: str, body: Body) -> str:
+    """Return the name of the change that a refusal of `body` teaches; an empty text if there is none."""
+    if status not in REFUSED:
+        return ""
+    taught = (name for name, change in CHANGES.items() if change.teaches.search(said) and change.made(body) != body)
+    return next(taught, "")
+
+
+IMAGES = r"(image|vision|multi-?modal|picture|media.?type|modalit)"
+IMAGE_WORDS = re.compile(rf"support.*{IMAGES}|{IMAGES}.*(support|input|allowed)|mmproj", re.IGNORECASE)
+
+
+def refuses_images(status: int | None, said: str) -> bool:
+    """Return whether a refusal of a request with pictures may be because of them: if words or status allow it."""
+    return status in (400, 413, 415, 422) or (status in REFUSED and IMAGE_WORDS.search(said) is not None)
