@@ -1,7 +1,7 @@
-"""What a server's refusal means, by its status, codes and words, and what is changed in the next request because of it.
+"""The meaning of a server's refusal, by its status, codes and words, and the change that it makes in later requests.
 
-A conversation that is too long, a call that the server itself could not read, pictures that it does not take, and parts
-of a request that it does not know: the client leaves these out from then on.
+A conversation may be too long; the server could not read a call of its own model; it does not take pictures, or a part
+of the request, which the client leaves out from then on.
 """
 
 import re
@@ -93,7 +93,7 @@ class Change:
 
 
 BRIDGE = "Understood."
-"""What the assistant says between the result of a tool and a message of the user, for servers that want it."""
+"""The text of the assistant between the result of a tool and a message of the user, for servers that want one."""
 
 
 def _bridged(body: Body) -> Body:

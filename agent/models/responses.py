@@ -256,7 +256,9 @@ class ResponseAssembly:
             reasoning_items=tuple(self._to_send_back(items)),
         )
         stop_reason: StopReason = "tool_calls" if calls else "stop"
-        if self._status != "completed":
+        if self._status == "completed" and any(item.said.get("status") == "incomplete" for item in items):
+            stop_reason = "incomplete"
+        elif self._status != "completed":
             finish = finish_of(self._cut_by or "length")
             stop_reason = finish if finish in CUT_OFF else "incomplete"
         return Answer(message, stop_reason, self._usage)
@@ -290,7 +292,7 @@ class ResponseAssembly:
     def _end_arguments(self, place: Item) -> None:
         """Keep the arguments that are given whole at the end of their stream, for an item that will have none."""
         self._weigh("ended", place.text)
-        if isinstance(place.said.get("arguments"), str) and place.text:
+        if isinstance(place.said.get("arguments"), str | dict) and place.text:
             (self._find(place) or self._begin(place)).ended.append(place.text)
 
     def _find(self, place: Item) -> Item | None:

@@ -312,7 +312,7 @@ class Context(Projection):
         """Leave old units out when there are too many for the inference that comes now."""
         if self._limit is not None and self.tokens > self._limit:
             first = self._first_that_fits(ROOM_AFTER_TRIMMING)
-            if first > self._first:
+            if {*range(self._first, first)} - {self._prompt}:  # the prompt is shown in any case
                 self._show_from(first, self._preface or LEFT_OUT)
 
     def _add(self, at: int, message: Message) -> None:

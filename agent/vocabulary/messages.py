@@ -58,7 +58,7 @@ class Image:
 
 @frozen
 class ReasoningItem:
-    """What a provider wants back exactly as it came, as JSON text: its record of reasoning, or fields beside a message.
+    """A part of an answer that its provider wants back as it came, as JSON: a record of reasoning, or other fields.
 
     `before_call` is the number of the call to which it belongs, counted from 0; None: it belongs to the text. `model`,
     with its server, wrote it; no other can read it.

@@ -144,6 +144,8 @@ LOOP_FAULTS = (
           "wait_for=elapsed, block=InferenceRequested | RunEnded", "wait_for=elapsed"),
     Fault("sums_up_again_and_again", "recover_from_overflow", "overflows_are_limited",
           "times < MOST_OVERFLOWS", "True"),
+    Fault("lets_half_a_text_complete", "only_whole_answers", "no_run_completes_cut_off",
+          "refuse=TEXT_ALONE, because=because, wait_for=RunContinued", "wait_for=RunContinued"),
     Fault("hears_one_stop", "stop_on_request", "nothing_starts_after_stop",
           "while True:\n        yield sync(wait_for=StopAsked)", "if True:\n        yield sync(wait_for=StopAsked)"),
     Fault("lets_the_backoff_begin", "stop_on_request", "nothing_starts_after_stop",

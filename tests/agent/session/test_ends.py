@@ -314,6 +314,54 @@ async def test_where_a_server_finds_the_conversation_too_long_less_of_it_is_sent
         assert (run.status, run.reason) == ("failed", "context_length_exceeded")
 
 
+async def test_one_result_that_is_too_long_is_shown_shortened(make_agent: MakeAgent) -> None:
+    @tool(category="read")
+    async def dump() -> str:
+        """Return everything."""
+        return "<" + "x" * 40_000 + ">"
+
+    for options in ({}, {"context_tokens": 5000}, {"compaction": "trim"}):
+        too_long = [] if "context_tokens" in options else [OVERFLOW] * 2
+        agent = make_agent(
+            call("dump"), *too_long, "Done.", tools=[dump], preset=PRESETS["default"].with_options(options)
+        )
+
+        run = await agent.run("Dump")
+
+        shown = requests_of(agent)[-1].messages[2].text
+        assert run.status == "completed"
+        assert len(run.messages[2].text) == 40_002
+        assert len(shown) < 20_000
+        assert shown.startswith("<xxx")
+        assert "xxx>\n[Shortened, since all of it is too long for you; ask for a part.]" in shown
+
+
+# Answers that were cut off
+
+
+HALF = "Delete only the files that"
+
+
+@rows("reason", ["length", "content_filter", "incomplete"])
+async def test_a_run_that_would_complete_with_half_an_answer_fails_with_it(make_agent: MakeAgent, reason: Any) -> None:
+    for name in PRESETS:
+        run = await make_agent(answer(HALF, stop_reason=reason), preset=PRESETS[name]).run("What may I delete?")
+
+        assert (run.status, run.reason, run.text) == ("failed", reason, HALF), name
+        assert run.messages[-1].text == HALF
+
+
+async def test_a_model_that_is_asked_again_after_half_an_answer_is_told_and_may_go_on(make_agent: MakeAgent) -> None:
+    agent = make_agent(answer(HALF, stop_reason="length"), "And more.", "Done.")
+    async with agent.start("What may I delete?") as run:
+        run.follow_up("And then?")
+
+    assert (run.status, run.text) == ("completed", "Done.")
+    assert [message.text for message in run.messages[2:]] == [
+        "Your answer was cut off (length).", "And more.", "And then?", "Done.",
+    ]  # fmt: skip
+
+
 # Stop, abort and cancellation
 
 
