@@ -5,10 +5,8 @@ of the request, which the client leaves out from then on.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from typing import Any
-
-from attrs import frozen
 
 from agent.vocabulary.messages import FailureReason
 
@@ -83,94 +81,61 @@ def is_unread_call(said: str, *codes: str) -> bool:
 
 Body = dict[str, Any]
 
-
-@frozen
-class Change:
-    """A change of requests. `teaches`: the words of a refusal for which it is made. `made`: the changed body."""
-
-    teaches: re.Pattern[str]
-    made: Callable[[Body], Body]
-
-
-BRIDGE = "Understood."
-"""The text of the assistant between the result of a tool and a message of the user, for servers that want one."""
-
-
-def _bridged(body: Body) -> Body:
-    """Return a body with an assistant message between a tool's result and a message of the user."""
-    bridged: list[Any] = []
-    for message in body.get("messages", ()):
-        if bridged and bridged[-1].get("role") == "tool" and message.get("role") == "user":
-            bridged.append({"role": "assistant", "content": BRIDGE})
-        bridged.append(message)
-    return {**body, "messages": bridged} if "messages" in body else body
-
-
-def without(name: str) -> Callable[[Body], Body]:
-    """Return the change that leaves a field out, of the body and of the assistant's messages."""
-
-    def made(body: Body) -> Body:
-        left = {key: value for key, value in body.items() if key != name}
-        if "messages" in left:
-            left["messages"] = [_without_field(message, name) for message in left["messages"]]
-        return left
-
-    return made
-
-
-def _without_field(message: Body, name: str) -> Body:
-    if message.get("role") != "assistant" or name not in message:
-        return message
-    return {key: value for key, value in message.items() if key != name}
-
-
-def _left_out(name: str) -> Change:
-    return Change(
-        re.compile(rf"\b{name}\b(?!.*\b(missing|required|must be (passed|returned|provided))\b)"), without(name)
-    )
-
-
-USER_AFTER_TOOL = re.compile(
-    r"(user\b.{0,40}\b(after|follow\w*|right behind)\b.{0,30}\btool|after.{0,30}\btool\b.{0,40}\buser"
-    r"|roles? must alternate|alternat\w+ .{0,20}roles?|tool\b.{0,60}\b(followed by|before)\b.{0,30}\b(assistant|user))",
-    re.IGNORECASE,
-)
-
-CHANGES: Mapping[str, Change] = {
-    "bridge": Change(USER_AFTER_TOOL, _bridged),
+PARTS = {
+    "include": r"encrypted.?content|[`'\"]include\b",
     **{
-        name: _left_out(name)
-        for name in (
-            "stream_options",
-            "include",
-            "reasoning_content",
-            "reasoning_details",
-            "reasoning",
-            "extra_content",
-        )
+        name: rf"\b{name}\b"
+        for name in ("stream_options", "reasoning_content", "reasoning_details", "reasoning", "extra_content")
     },
 }
-"""The changes by name: the part of a request that is left out, or `bridge`."""
+"""The parts of a request that can be left out, each with the words of refusals that name it."""
 
-
-def changed(body: Body, names: set[str]) -> Body:
-    """Return a body with the changes of these names."""
-    for name in CHANGES:
-        if name in names:
-            body = CHANGES[name].made(body)
-    return body
-
-
+WANTED = re.compile(r"\b(missing|required|must be)\b", re.IGNORECASE)
+USER_AFTER_TOOL = re.compile(
+    r"user\b.{0,40}\b(after|follow\w*|right behind)\b.{0,30}\btool|after.{0,30}\btool\b.{0,40}\buser"
+    r"|roles? must alternate|alternat\w+ .{0,20}roles?|tool\b.{0,60}\b(followed by|before)\b.{0,30}\b(assistant|user)",
+    re.IGNORECASE,
+)
 REFUSED = (400, 404, 413, 415, 422, 500, 501)
 """Statuses of requests that the server does not take; 5xx: of servers that mix them up with their own failures."""
 
 
 def lesson(status: int | None, said: str, body: Body) -> str:
-    """Return the name of the change that a refusal of `body` teaches; an empty text if there is none."""
+    """Return the change of requests that a refusal of `body` teaches: "bridge", the name of a part, or none."""
     if status not in REFUSED:
         return ""
-    taught = (name for name, change in CHANGES.items() if change.teaches.search(said) and change.made(body) != body)
-    return next(taught, "")
+    if USER_AFTER_TOOL.search(said) and _bridged(body) != body:
+        return BRIDGE
+    refused = (part for part, words in PARTS.items() if re.search(words, said) and _without(part, body) != body)
+    return "" if WANTED.search(said) else next(refused, "")
+
+
+def changed(body: Body, changes: Iterable[str]) -> Body:
+    """Return a body without these parts, or bridged."""
+    for change in changes:
+        body = _bridged(body) if change == BRIDGE else _without(change, body)
+    return body
+
+
+BRIDGE, BETWEEN = "bridge", "Understood."
+"""The change for servers that want an assistant between a tool's result and the user, and the text of that message."""
+
+
+def _bridged(body: Body) -> Body:
+    messages: list[Any] = []
+    for message in body.get("messages", ()):
+        if messages and messages[-1].get("role") == "tool" and message.get("role") == "user":
+            messages.append({"role": "assistant", "content": BETWEEN})
+        messages.append(message)
+    return body | ({"messages": messages} if messages else {})
+
+
+def _without(part: str, body: Body) -> Body:
+    """Return a body without a part, at its top and in its messages."""
+    left = {name: value for name, value in body.items() if name != part}
+    if messages := left.get("messages"):
+        left["messages"] = [{name: value for name, value in message.items() if name != part} for message in messages]
+    return left
 
 
 IMAGES = r"(image|vision|multi-?modal|picture|media.?type|modalit)"

@@ -125,6 +125,17 @@ async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Serv
     assert is_right(await ask(server, api))
 
 
+@rows("field", [b'error: {"code": 400, "message": "nope"}', b'event: error\ndata: {"code": "400", "message": "nope"}'])
+@pytest.mark.anyio
+async def test_an_error_among_the_events_is_told_in_the_words_of_the_server(server: Server, field: bytes) -> None:
+    server.reply(STREAM, frame(CALLING["chat"][0]), field + b"\n\n")
+
+    with pytest.raises(ModelError, match="nope") as caught:
+        await ask(server, "chat")
+
+    assert not caught.value.retryable
+
+
 @pytest.mark.anyio
 async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
     server: Server, monkeypatch: pytest.MonkeyPatch
