@@ -123,8 +123,8 @@ class OpenAIModel:
 
     @property
     def source(self) -> str:
-        """The model with its server, as it stands beside what only this one can read; without credentials."""
-        return f"{_public(self.base_url)}#{self.name}"
+        """The model with its server and wire, as it stands beside what only this one can read; without credentials."""
+        return f"{self.api} {_public(self.base_url)}#{self.name}"
 
     def required_key(self, given: str | None = None) -> str:
         """Return the key given for an inference, else the model's own, "" for none.

@@ -91,11 +91,13 @@ PARTS = {
 """The parts of a request that can be left out, each with the words of refusals that name it."""
 
 WANTED = re.compile(r"\b(missing|required|must be)\b", re.IGNORECASE)
-USER_AFTER_TOOL = re.compile(
-    r"user\b.{0,40}\b(after|follow\w*|right behind)\b.{0,30}\btool|after.{0,30}\btool\b.{0,40}\buser"
-    r"|roles? must alternate|alternat\w+ .{0,20}roles?|tool\b.{0,60}\b(followed by|before)\b.{0,30}\b(assistant|user)",
-    re.IGNORECASE,
+ORDER_OF_ROLES = (
+    re.compile(r"\b(after|follow|before|alternat|order|sequence|expect|unexpect|preced|next|last)", re.IGNORECASE),
+    re.compile(r"\b(tool|function|roles?)\b", re.IGNORECASE),
+    re.compile(r"\b(user|assistant)\b", re.IGNORECASE),
 )
+"""Words of refusals of a user right after a tool."""
+
 REFUSED = (400, 404, 413, 415, 422, 500, 501)
 """Statuses of requests that the server does not take; 5xx: of servers that mix them up with their own failures."""
 
@@ -104,7 +106,7 @@ def lesson(status: int | None, said: str, body: Body) -> str:
     """Return the change of requests that a refusal of `body` teaches: "bridge", the name of a part, or none."""
     if status not in REFUSED:
         return ""
-    if USER_AFTER_TOOL.search(said) and _bridged(body) != body:
+    if all(words.search(said) for words in ORDER_OF_ROLES) and _bridged(body) != body:
         return BRIDGE
     refused = (part for part, words in PARTS.items() if re.search(words, said) and _without(part, body) != body)
     return "" if WANTED.search(said) else next(refused, "")

@@ -270,7 +270,16 @@ async def test_a_part_that_a_server_refuses_is_left_out_from_then_on(part: str, 
     assert [part in json.dumps(body) for _, _, body in server.requests[1:]] == [True, False, False]
 
 
-@rows("said", ["Unexpected role 'user' after role 'tool'", "conversation roles must alternate user/assistant/..."])
+@rows(
+    "said",
+    [
+        "Unexpected role 'user' after role 'tool'",
+        "Expected 'assistant' role after 'tool' but got 'user'",
+        "conversation roles must alternate user/assistant/user/assistant/...",
+        "a tool message must be followed by an assistant message",
+        "Invalid message order: tool, user",
+    ],
+)
 async def test_a_server_that_wants_an_assistant_between_tool_and_user_has_one(said: str) -> None:
     for learns in (True, False):
         server = Server()
