@@ -55,7 +55,8 @@ NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
 a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
-http://127.0.0.1:8080/v1#name, script:FILE.yaml. A script is steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}},
+http://127.0.0.1:8080/v1#name, script:FILE.yaml. Options of a server stand in brackets: 'name[accept_done=true]',
+bridge, stream_options, reasoning_field. A script is steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}},
 ...]; other keys of a step: calls (a list), reasoning, stop_reason, usage {input_tokens, output_tokens}, delay
 (seconds), error {message, retryable, retry_after, reason}; a call may have an id"""
 RUN_NOTES = f"""\

@@ -37,7 +37,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import CUT_OFF, Usage
 from bp import BProgram, BThread, Event, Step
 from constitution import Action
 
@@ -50,6 +50,7 @@ TOO_LONG = (
     "the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N "
     "tokens, /undo in chat goes back to before the last task"
 )
+HALF = "the model's answer was cut off: this is not the whole of it"
 BY_RULE = "allowed by a rule of yours, without a question"
 LIVE = 3  # lines of a tool's output that are shown while it runs
 TOLD = (
@@ -218,10 +219,10 @@ class Display:
         self._show_model(event)
         self._show_call(event)
         if isinstance(event, RunContinued | RunEnded):
-            is_final = isinstance(event, RunEnded) and event.text == self._text
+            is_final = isinstance(event, RunEnded) and event.text == self._text and not is_error(event.status)
             if not is_final and not self._shows_final_text:  # it was held back
                 self._say(self._text)
-            self._text = ""
+            self._failure, self._text = self._text or self._failure, ""
         if event.name in TOLD:
             label, sort, texts = told(event, attempts=self._attempts)
             for text in texts:
@@ -332,6 +333,8 @@ class Display:
             self._screen.labelled("error", ended.text, "refused")
         if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
+        if ended.reason in CUT_OFF:
+            self.system(HALF)
 
     def _say(self, text: str) -> None:
         if text.strip() and not self.has_streamed(text):

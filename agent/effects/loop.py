@@ -47,7 +47,7 @@ from agent.vocabulary.events import (
     SummaryFinished,
     SummaryRequested,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, StopReason, Usage, UserMessage, transcript
+from agent.vocabulary.messages import CUT_OFF, AssistantMessage, Message, StopReason, Usage, UserMessage, transcript
 from bp import BThread, Event
 from bp.runner import Broken, Effect
 
@@ -226,7 +226,8 @@ class Inferences:
         try:
             answer = await self._said(voice, request)
         except ModelError as error:
-            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after, error.reason)
+            is_retryable = error.retryable or (error.reason == "context_length_exceeded" and self.context.can_shrink)
+            return InferenceFailed(requested.draft, str(error), is_retryable, error.retry_after, error.reason)
         _check_form(answer)
         duration = round((perf_counter() - begun) * 1000, 3)
         answer = voice.measured(request, answer, self.context)
@@ -247,8 +248,7 @@ class Inferences:
         """Return a summary of the older messages, by the model of the role "summarizer" or else the agent's own."""
         older = self.context.older_messages()
         if not older:
-            text = "there is nothing to sum up: the newest messages alone fill the context"
-            return SummaryFailed(text, nothing_older=True)
+            return SummaryFailed("there is nothing to sum up: the newest messages alone fill the context")
         voice = self.others.get("summarizer", self.own)
         request = ModelRequest(_SUMMARY_PROMPT, (UserMessage(transcript(older)),), (), requested.role)
         try:
@@ -258,6 +258,8 @@ class Inferences:
         _check_form(answer)
         answer = voice.measured(request, answer)
         text = answer.message.text.strip()
+        if text and answer.stop_reason in CUT_OFF:
+            text += " [The summary was cut off here.]"
         return SummaryFinished(text, answer.usage) if text else SummaryFailed("the model gave no summary")
 
 

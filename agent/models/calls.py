@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from typing import Any
@@ -12,7 +13,7 @@ from attrs import evolve
 
 from agent.models.model import Answer
 from agent.vocabulary.calls import Category, ToolCall
-from agent.vocabulary.messages import AssistantMessage, RequestedCall
+from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -61,6 +62,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
             _check_text(parsed)
     except json.JSONDecodeError as error:
         is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")  # an object ends with a brace
+        is_open = is_open and error.msg != "Extra data"  # a whole object, and more after it
         raise ArgumentError(
             f"arguments are not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}; "
             "send one JSON object",
@@ -86,6 +88,26 @@ def is_json_object(text: str) -> bool:
         return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def without_repeats(arguments: str) -> str:
+    """Return the last of several JSON objects in a row if those before it are empty or the same; else `arguments`.
+
+    Gateways to other APIs begin with `{}`, or send the whole once more.
+    """
+    before: list[Any] = []
+    rest = arguments.strip()
+    with suppress(ValueError, RecursionError):
+        while rest.startswith("{"):
+            value, end = _PLAIN.raw_decode(rest)
+            if end == len(rest):
+                return rest if before and all(each in ({}, value) for each in before) else arguments
+            before.append(value)
+            rest = rest[end:].lstrip()
+    return rest if before and rest.startswith("{") and not any(before) else arguments
+
+
+_PLAIN = json.JSONDecoder()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -136,23 +158,18 @@ LONGEST_ID = 64
 UNNAMED = "unnamed"
 """The name of a call that came without one, in the log and on the wire."""
 
-_CUT_OFF = ("length", "content_filter")
-
 
 def read_calls(answer: Answer, categories: Mapping[str, Category], *, turn: int = 0) -> tuple[ToolCall, ...]:
     """Return the calls of `answer` in its order.
 
     `categories`: the category of each known tool; others count as "write". `turn`: the number of the answer in the
     conversation; our ids consist of it and the position. A call that is cut off, unreadable or nameless has a `flaw`:
-    the message for the model; for cut-off ones it begins with "truncated".
+    the message for the model; for cut-off ones it begins with "truncated". All calls of an answer that was cut off are.
     """
     requested = answer.message.calls
-    cut_off = answer.stop_reason in _CUT_OFF
-    last = len(requested) - 1
-    return tuple(
-        _read_call(call, id, categories, cut_off=cut_off, is_last=position == last)
-        for position, (call, id) in enumerate(zip(requested, _unique_ids(requested, turn), strict=True))
-    )
+    cut_off = answer.stop_reason if answer.stop_reason in CUT_OFF else ""
+    ids = _unique_ids(requested, turn)
+    return tuple(_read_call(call, id, categories, cut_off) for call, id in zip(requested, ids, strict=True))
 
 
 def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> AssistantMessage:
@@ -181,22 +198,20 @@ def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str
         yield id
 
 
-def _read_call(
-    requested: RequestedCall, id: str, categories: Mapping[str, Category], *, cut_off: bool, is_last: bool
-) -> ToolCall:
+def _read_call(requested: RequestedCall, id: str, categories: Mapping[str, Category], cut_off: str) -> ToolCall:
     tool = requested.name.strip() or UNNAMED
-    text, flaw, arguments = requested.arguments, None, dict[str, Any]()
+    flaw, arguments = "", dict[str, Any]()
     try:
-        arguments = parse_arguments(text)
-        is_truncated = cut_off and not text.strip()  # empty arguments may be missing ones
+        arguments = parse_arguments(requested.arguments)
         if not requested.name.strip():
             flaw = "the call has no tool name; name one of the tools"
     except ArgumentError as error:
         flaw = str(error)
-        is_truncated = error.is_unfinished or (cut_off and is_last)
-    if is_truncated:
-        flaw = (
-            f"truncated: the arguments break off after {len(text)} characters; "
-            "send the whole call again, or a shorter one"
-        )
-    return ToolCall(id, tool, {} if flaw else arguments, categories.get(tool, "write"), flaw)
+        if error.is_unfinished:
+            flaw = f"truncated: the arguments break off after {len(requested.arguments)} characters; {AGAIN}"
+    if cut_off:
+        flaw = f"truncated: the answer was cut off ({cut_off}); {AGAIN}"
+    return ToolCall(id, tool, {} if flaw else arguments, categories.get(tool, "write"), flaw or None)
+
+
+AGAIN = "send the whole call again, or a shorter one"

@@ -6,21 +6,23 @@ Servers stream in many variants. A piece of a call belongs to the call with its 
 import json
 import re
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from attrs import frozen
 
-from agent.models.calls import UNNAMED, WholeCharacters, is_json_object, mend_surrogates
-from agent.models.failures import broke_off, mapping
+from agent.models.calls import UNNAMED, WholeCharacters, is_json_object, mend_surrogates, without_repeats
+from agent.models.failures import broke_off, mapping, reported_error
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, weight
 from agent.tools.schemas import render_tools
 from agent.vocabulary.messages import (
     AssistantMessage,
     Image,
     Message,
+    ReasoningItem,
     RequestedCall,
     StopReason,
     ToolMessage,
@@ -37,17 +39,18 @@ LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def chat_body(model: str, request: ModelRequest, reasoning_field: str = "") -> dict[str, Any]:
+def chat_body(model: str, request: ModelRequest, reasoning_field: str = "", source: str = "") -> dict[str, Any]:
     """Return the body of a request to the model with this name, without settings.
 
-    reasoning_field: the message field that returns reasoning as text, for models that need it; empty: none.
+    reasoning_field: the message field that returns the reasoning of any model as text; empty: none. source: the model
+    and its server, to which the fields that it sent are returned.
     """
     tools = {"tools": render_tools(request.tools)} if request.tools else {}
-    messages = render_messages(request, reasoning_field)
+    messages = render_messages(request, reasoning_field, source)
     return {"model": model, "messages": messages, **tools, "stream": True, "stream_options": {"include_usage": True}}
 
 
-def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[dict[str, Any]]:
+def render_messages(request: ModelRequest, reasoning_field: str = "", source: str = "") -> list[dict[str, Any]]:
     """Return the `messages` of a request: the system prompt first, unless it is empty, then the conversation.
 
     Calls are sent with their ids in `request`, where the loop puts its own (`with_ids`). A tool message has text only:
@@ -59,7 +62,7 @@ def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[di
     for _, batch in groupby(request.messages, key=lambda message: isinstance(message, ToolMessage)):
         shown: list[dict[str, Any]] = []
         for message in batch:
-            sent.append(_rendered(message, known, reasoning_field))
+            sent.append(_rendered(message, known, source, reasoning_field))
             if isinstance(message, ToolMessage) and message.images:
                 told = {"type": "text", "text": f"Shown by the call {message.call_id}:"}
                 shown += [told, *map(_image_part, message.images)]
@@ -68,7 +71,7 @@ def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[di
     return sent
 
 
-def _rendered(message: Message, known: frozenset[str], reasoning_field: str) -> dict[str, Any]:
+def _rendered(message: Message, known: frozenset[str], source: str, reasoning_field: str) -> dict[str, Any]:
     text = mend_surrogates(message.text)
     match message:
         case UserMessage():
@@ -77,9 +80,23 @@ def _rendered(message: Message, known: frozenset[str], reasoning_field: str) -> 
             told = with_notices(text, message.images, "shown in the next message")
             return {"role": "tool", "tool_call_id": message.call_id, "content": told}
     calls = [{"id": call.id, "type": "function", "function": sendable_call(call, known)} for call in message.calls]
-    reasoning = {reasoning_field: mend_surrogates(message.reasoning)} if reasoning_field and message.reasoning else {}
     content = text if text.strip() or not calls else None
-    return {"role": "assistant", "content": content, **reasoning, **({"tool_calls": calls} if calls else {})}
+    sent = {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+    if reasoning_field and message.reasoning:
+        sent[reasoning_field] = mend_surrogates(message.reasoning)
+    for item in message.reasoning_items:
+        if item.model == source:
+            _return(json.loads(item.content), sent if item.before_call is None else calls[item.before_call])
+    return sent
+
+
+def _return(fields: Mapping[str, Any], to: dict[str, Any]) -> None:
+    """Put the fields that a server sent beside those of the format back to where they were."""
+    for name, value in fields.items():
+        if name == "function" and isinstance(to.get(name), dict):
+            to[name] = {**value, **to[name]}
+        else:
+            to.setdefault(name, value)
 
 
 def _image_part(image: Image) -> dict[str, Any]:
@@ -142,7 +159,8 @@ def usage(value: object) -> Usage | None:
 
     def count(*names: str) -> int:
         found = next((counts[name] for name in names if name in counts), 0)
-        return max(0, found) if type(found) is int else 0
+        is_number = type(found) in (int, float) and 0 <= found < float("inf")
+        return int(found) if is_number else 0
 
     return Usage(count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens"))
 
@@ -150,21 +168,84 @@ def usage(value: object) -> Usage | None:
 # Answers
 
 
+OWN_FIELDS = {
+    "message": {"role", "content", "refusal", "tool_calls", "function_call", "name", "audio", "annotations"},
+    "call": {"index", "id", "type", "function", "name", "arguments"},
+    "function": {"name", "arguments", "parameters"},
+}
+"""Fields that are read here, or that no server takes back; all others are returned as they came."""
+
+
+def _beside(fields: Mapping[str, Any], of: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in OWN_FIELDS[of] and value not in (None, "", [])}
+
+
+class OtherFields:
+    """Fields of a message that are not of the format, while they stream: texts and lists go on, others are replaced."""
+
+    def __init__(self) -> None:
+        self._texts: defaultdict[str, StringIO] = defaultdict(StringIO)
+        self._entries: defaultdict[str, list[Any]] = defaultdict(list)
+        self._values: dict[str, Any] = {}
+
+    def add(self, fields: Mapping[str, Any]) -> None:
+        """Add the fields of one chunk."""
+        for name, value in fields.items():
+            if isinstance(value, str):
+                self._texts[name].write(value)
+            elif isinstance(value, list):
+                self._entries[name] += value
+            else:
+                self._values[name] = value
+
+    def joined(self) -> dict[str, Any]:
+        """Return the fields as they would be without streaming."""
+        texts = {name: text.getvalue() for name, text in self._texts.items()}
+        return self._values | {name: _joined(entries) for name, entries in self._entries.items()} | texts
+
+
+STREAMED_PARTS = ("text", "summary", "data", "thinking", "content")
+"""Texts within an entry of a list that go on in later entries with the same `index`."""
+
+
+def _joined(entries: list[Any]) -> list[Any]:
+    """Return entries of a list; those with the same `index` are pieces of one."""
+    pieces: dict[object, list[Any]] = {}
+    for number, entry in enumerate(entries):
+        index = entry.get("index") if isinstance(entry, dict) else None
+        pieces.setdefault((number,) if index is None else index, []).append(entry)
+    return [_whole_entry(same) if len(same) > 1 else same[0] for same in pieces.values()]
+
+
+def _whole_entry(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    whole = {name: value for piece in pieces for name, value in piece.items() if value is not None}
+    streamed = {part: [text(piece.get(part)) for piece in pieces] for part in STREAMED_PARTS if part in whole}
+    return whole | {part: "".join(texts) for part, texts in streamed.items() if isinstance(whole[part], str)}
+
+
 @frozen
 class CallPiece:
-    """A piece of a tool call; None and "" where the chunk has no such field. `arguments`: the next piece of text."""
+    """A piece of a tool call; None and "" where the chunk has no such field. `arguments`: the next piece of text.
+
+    beside: fields that are not of this format.
+    """
 
     index: int | None
     id: str
     name: str
     arguments: str
+    beside: Mapping[str, Any]
 
 
 def _pieces(value: object) -> Iterator[CallPiece]:
     for call in objects(value):
-        function = mapping(call.get("function")) or call
+        function = mapping(call.get("function"))
+        beside = _beside(call, "call")
+        if inner := _beside(function, "function"):
+            beside["function"] = inner
+        function = function or call
         name, arguments = text(function.get("name")), argument_text(function.get("arguments"))
-        yield CallPiece(index_number(call.get("index")), text(call.get("id")), name, arguments)
+        yield CallPiece(index_number(call.get("index")), text(call.get("id")), name, arguments, beside)
 
 
 MOST_CALLS = 1_000
@@ -181,6 +262,7 @@ class _Call:
         self.number = number
         self.index: int | None = None
         self.id = self.name = ""
+        self.beside: dict[str, Any] = {}
         self._arguments = StringIO()
         self._last = ""  # character that is no white space; empty before the first one
         self._tries = 0
@@ -196,6 +278,7 @@ class _Call:
         if piece.name and piece.name != self.name:
             grown = piece.name.startswith(self.name)
             self.name = piece.name if grown else self.name + piece.name
+        self.beside |= piece.beside
         self._arguments.write(piece.arguments)
         if written := piece.arguments.rstrip():
             self._last = written[-1]
@@ -230,6 +313,9 @@ class _Call:
             is_same = piece.id == self.id if piece.id else piece.index is not None and bool(self.id)
             if self._last or not is_same:
                 return True
+        is_placed = piece.id == self.id if piece.id else piece.index is not None
+        if is_placed and self._arguments.tell() < 9 and self.arguments.strip() == "{}":  # before the real arguments
+            return False
         says_more = bool(piece.arguments.strip()) or (piece.index is None and bool(piece.id) and not self.id)
         return says_more and self.is_whole() and not self.is_repeated_by(piece)
 
@@ -261,10 +347,15 @@ class StreamedCalls:
             added.append(Delta(self._shown.of(arguments, call.number), "arguments", call.number, call.name))
         return tuple(added)
 
+    @property
+    def in_order(self) -> list[_Call]:
+        """The calls by index if each has its own, else in order of their start."""
+        return in_order(self.begun)
+
     def requested(self) -> tuple[RequestedCall, ...]:
-        """Return the calls as the model wrote them: by index if each has its own, else in order of their start."""
-        calls = in_order(self.begun)
-        return tuple(RequestedCall(*map(mend_surrogates, (call.id, call.name, call.arguments))) for call in calls)
+        """Return the calls as the model wrote them."""
+        texts = ((call.id, call.name, without_repeats(call.arguments)) for call in self.in_order)
+        return tuple(RequestedCall(*map(mend_surrogates, each)) for each in texts)
 
     def _candidate(self, piece: CallPiece) -> _Call | None:
         """Return the call that a piece continues: by index and id, else by one of them, else the last one."""
@@ -302,25 +393,51 @@ def check_size(size: int) -> None:
         raise ModelError(text, reason="answer_too_long")
 
 
-STOP_REASONS: dict[str, StopReason] = {
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "content_filter": "content_filter",
-}
-"""Finish reasons of an answer that was cut off. All others mean a stop, or calls if there are any."""
+FINISH_REASONS: dict[str, StopReason] = {
+    **dict.fromkeys(
+        ("stop", "stopped", "stop_sequence", "stop_str", "stop_token", "eos", "eos_token", "end", "end_turn",
+         "end_of_turn", "end_of_text", "finish", "finished", "complete", "completed", "done", "normal", "success",
+         "tool_calls", "tool_call", "tool_use", "tools", "function_call", "function_calls", "function"), "stop",
+    ),
+    **dict.fromkeys(
+        ("length", "max_length", "length_limit", "model_length", "token_limit", "output_limit", "limit", "truncated",
+         "max_token", "max_tokens", "max_output_tokens", "max_new_tokens", "max_completion_tokens",
+         "model_context_window_exceeded", "context_length_exceeded"), "length",
+    ),
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "filtered", "safety", "image_safety", "recitation", "blocklist", "spii",
+         "prohibited_content", "moderation", "sensitive", "refusal", "guardrail_intervened", "language"),
+        "content_filter",
+    ),
+}  # fmt: skip
+"""Finish reasons of an answer that is whole, or was cut off; in other APIs' words, too. All others: cut off."""
+
+
+Finish = StopReason | Literal["error", ""]
+
+
+def finish_of(reason: str) -> Finish:
+    """Return what a finish reason means, in capitals or not; "error" for a failure of the server, "" for no reason."""
+    said = re.sub(r"[^a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", reason).lower()).strip("_")
+    said = said.removeprefix("finish_reason_")
+    if said in ("", "null", "none", "unspecified", "in_progress"):
+        return ""
+    if "error" in said or "malformed" in said:
+        return "error"
+    return FINISH_REASONS.get(said, "incomplete")
 
 
 class Assembly:
-    """Assembles a streamed answer: feed it each raw chunk, then call `answer`."""
+    """Assembles a streamed answer: feed it each raw chunk, then call `answer`. `source`: the model and its server."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        self._source = source
         self._text = StringIO()
         self._reasoning = StringIO()
         self._shown = WholeCharacters()
         self._calls, self._legacy = StreamedCalls(), StreamedCalls()
-        self._finish_reason = ""
+        self._finish: Finish = ""
+        self._others = OtherFields()
         self._usage = Usage()
         self._chunks = 0
         self._size = 0
@@ -333,13 +450,13 @@ class Assembly:
         """
         if not isinstance(raw, dict):
             raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
-        if raw.get("error"):
-            raise broke_off(raw["error"])
+        if error := reported_error(raw, "choices"):
+            raise broke_off(error)
         self._chunks += 1
         # Other choices than the first were not requested.
         choice = next((choice for choice in objects(raw.get("choices")) if not choice.get("index")), {})
-        if self._finish_reason not in (*STOP_REASONS, "error"):  # these win over a later one
-            self._finish_reason = text(choice.get("finish_reason")) or self._finish_reason
+        if self._finish in ("", "stop", "incomplete"):  # others win over a later one
+            self._finish = finish_of(text(choice.get("finish_reason"))) or self._finish
         self._usage = usage(raw.get("usage")) or self._usage
         said = mapping(choice.get("delta"))
         if not said and not self._size:  # without streaming; else it repeats the streamed parts
@@ -353,8 +470,12 @@ class Assembly:
         pieces = [*_pieces(said.get("tool_calls"))]
         legacy = [*_pieces(said.get("function_call"))]  # one call, without index and id
         written = (part for piece in (*pieces, *legacy) for part in (piece.arguments, piece.name, piece.id))
-        self._size += sum(map(weight, (content, reasoning, *written)))
+        others = _beside(said, "message")
+        beside = [value for value in others.values() if value is not reasoning]
+        beside += [piece.beside for piece in pieces if piece.beside]
+        self._size += sum(map(weight, (content, reasoning, *written, *map(json.dumps, beside))))
         check_size(self._size)
+        self._others.add(others)
         self._text.write(content)
         self._reasoning.write(reasoning)
         shown, shown_if_alone = self._calls.add(pieces), self._legacy.add(legacy)
@@ -364,22 +485,37 @@ class Assembly:
     @property
     def is_finished(self) -> bool:
         """True if there was a finish reason: the answer is complete, only usage may follow."""
-        return bool(self._finish_reason)
+        return bool(self._finish)
+
+    def accept_end(self) -> None:
+        """Take the end marker for a finish reason, if there was none."""
+        self._finish = self._finish or "stop"
 
     def answer(self) -> Answer:
         """Return the whole answer.
 
         Raises `ModelError`, retryable, if the stream ended without a finish reason: then nothing of it may be used.
         """
-        if not self._finish_reason:
+        if not self._finish:
             raise ModelError(
                 f"the model's stream broke off after {self._chunks} chunks, without a finish reason; "
-                "nothing of it was used",
+                f"nothing of it was used{ACCEPT_DONE}",
                 retryable=True,
             )
-        if self._finish_reason == "error":
-            raise ModelError("the model's server broke off with finish reason 'error'; ask again", retryable=True)
+        if self._finish == "error":
+            raise ModelError("the model's server broke off with a finish reason of an error; ask again", retryable=True)
         calls = self._calls.requested() or self._legacy.requested()
         said, reasoning = (mend_surrogates(part.getvalue()) for part in (self._text, self._reasoning))
-        stop_reason = STOP_REASONS.get(self._finish_reason, "tool_calls" if calls else "stop")
-        return Answer(AssistantMessage(said, calls, reasoning), stop_reason, self._usage)
+        message = AssistantMessage(said, calls, reasoning, tuple(self._to_send_back()))
+        return Answer(message, "tool_calls" if calls and self._finish == "stop" else self._finish, self._usage)
+
+    def _to_send_back(self) -> Iterator[ReasoningItem]:
+        """Yield the fields that are not of the format, for the server that sent them."""
+        places = [(None, self._others.joined()), *((n, call.beside) for n, call in enumerate(self._calls.in_order))]
+        for place, fields in places:
+            if fields:
+                yield ReasoningItem(mend_surrogates(json.dumps(fields, ensure_ascii=False)), self._source, place)
+
+
+ACCEPT_DONE = "; for a server that never tells the end but by [DONE]: the option accept_done of the model"
+"""The cure for streams without a finish reason."""

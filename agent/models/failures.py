@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from agent.models.model import ModelError
-from agent.vocabulary.messages import FailureReason
+from agent.models.refusals import is_unread_call, overflow
 
 PASSING_STATUSES = frozenset({408, 409, 429})
 """Retryable HTTP statuses below 500; all from 500 on are retryable."""
@@ -21,30 +21,12 @@ PASSING_STATUSES = frozenset({408, 409, 429})
 PERMANENT = frozenset(
     {
         "bio_policy", "content_policy_violation", "context_length_exceeded", "data_residency_mismatch",
-        "insufficient_quota", "misalignment_policy_violation", "model_not_found",
+        "insufficient_quota", "misalignment_policy_violation", "model_not_found", "BadRequestError",
     }
 )  # fmt: skip
 """Codes of permanent errors, beside those about images and invalid requests."""
 
 PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
-
-OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"})
-"""Codes and types of errors for a conversation that is too long: OpenAI, llama.cpp, Anthropic."""
-
-OVERFLOW_WORDS = re.compile(
-    r"maximum context length"  # OpenAI, vLLM, OpenRouter, Mistral
-    r"|exceeds? the (available )?context (window|size|length)"  # OpenAI's responses, llama.cpp, Ollama
-    r"|exceeded max context length"  # Ollama
-    r"|exceed context limit|prompt is too long"  # Anthropic
-    r"|(prompt|input) \(length \d+\) is longer than the maximum model length"  # vLLM
-    r"|greater than the context length|overflows\. However, the model is loaded"  # LM Studio
-    r"|input token count.{0,20} exceeds the maximum"  # Google
-    r"|maximum prompt length is \d+"  # xAI
-    r"|reduce the length of the messages"  # Groq
-    r"|input is too long for requested model",  # Bedrock
-    re.IGNORECASE,
-)
-"""The same in words."""
 
 TOO_MANY_REQUESTS = 429
 
@@ -59,28 +41,42 @@ def is_passing(status: int) -> bool:
     return status in PASSING_STATUSES or status >= 500
 
 
+def reported_error(event: Mapping[str, Any], *content: str) -> object:
+    """Return the error that an event of a stream reports, in a field or as a whole; nothing for any other event.
+
+    content: the fields that no error has.
+    """
+    if error := event.get("error") or event.get("errors"):
+        return error
+    if "error" in (event.get("object"), event.get("type")) or not any(name in event for name in content):
+        return event if any(event.get(name) for name in MESSAGE_FIELDS) else None
+    return None
+
+
+MESSAGE_FIELDS = ("message", "detail", "msg", "error_message", "error_msg")
+"""The fields in which servers say what is wrong."""
+
+
 def broke_off(error: object) -> ModelError:
     """Return the `ModelError` for an error that the server reports; retryable unless its code says otherwise.
 
     A code is a word or, from some servers, an HTTP status.
     """
-    found = mapping(error)
-    code = found.get("code")
-    said = f"{found.get('message') or error}"[:300]
-    reason = _reason(said, code, found.get("type"))
-    if isinstance(code, int) and 400 <= code < 600:
-        retryable = is_passing(code)
+    found = mapping(error[0] if isinstance(error, list) and error else error)
+    found = mapping(found.get("error")) or found
+    said = _message(error, f"{error}")[:300]
+    codes = [f"{code}" for name in ("code", "status_code", "status", "type") if (code := found.get(name))]
+    status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), None)
+    reason = "" if status == TOO_MANY_REQUESTS else overflow(status, said, *codes)
+    if status is not None:
+        retryable = is_passing(status) or is_unread_call(said, *codes)
     else:
-        retryable = not (isinstance(code, str) and (code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS)))
-    told = f"{code}: {said}" if code else said
-    return ModelError(f"the model's server broke off: {told}", retryable=retryable and not reason, reason=reason)
-
-
-def _reason(said: str, *codes: object) -> FailureReason:
-    """Return the reason of an error reported by a server, by its code, type or words."""
-    if OVERFLOW_CODES.intersection(code for code in codes if isinstance(code, str)) or OVERFLOW_WORDS.search(said):
-        return "context_length_exceeded"
-    return ""
+        is_permanent = any(code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS) for code in codes)
+        retryable = not is_permanent or is_unread_call(said, *codes)
+    told = f"{found['code']}: {said}" if found.get("code") else said
+    return ModelError(
+        f"the model's server broke off: {told}", retryable=retryable and not reason, status=status, reason=reason
+    )
 
 
 LONGEST_WAIT = 120.0
@@ -136,8 +132,11 @@ def describe_failure(error: Exception, url: str) -> ModelError:
             return ModelError(f"the request to {url} failed: {str(error)[:300] or type(error).__name__}")
 
 
-def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
-    """Return the `ModelError` for a response with an HTTP error status; `page`: its body."""
+def describe_status(status: int, page: str, wait: float | None, url: str) -> ModelError:
+    """Return the `ModelError` for a response with an HTTP error status.
+
+    page: its body. wait: the seconds that the server asks for.
+    """
     try:
         read = json.loads(page)
     except (ValueError, RecursionError):
@@ -145,18 +144,25 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
     said = " ".join(_message(read, page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
     error = mapping(mapping(read).get("error")) or mapping(read)
-    codes = (error.get("code"), error.get("type"))
-    reason = "" if status == TOO_MANY_REQUESTS else _reason(said, *codes)
+    codes = [f"{error.get(name)}" for name in ("code", "type", "status")]
+    reason = "" if status == TOO_MANY_REQUESTS else overflow(status, said, *codes)
+    may_help = is_passing(status) or is_unread_call(said, *codes)
     return ModelError(
         f"{url} answered {status}: {said}{cure}",
-        retryable=is_passing(status) and not reason and "insufficient_quota" not in codes,
-        retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
+        retryable=may_help and not reason and "insufficient_quota" not in codes,
+        retry_after=wait,
         status=status,
         reason=reason,
     )
 
 
-def parse_retry_after(value: str | None, now: datetime) -> float | None:
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the wait that response headers ask for, in seconds: milliseconds win, since they are more precise."""
+    milliseconds = parse_retry_after(headers.get("retry-after-ms"), datetime.now(UTC), unit=0.001)
+    return parse_retry_after(headers.get("retry-after"), datetime.now(UTC)) if milliseconds is None else milliseconds
+
+
+def parse_retry_after(value: str | None, now: datetime, unit: float = 1.0) -> float | None:
     """Return the seconds of a `retry-after` header, 0 to `LONGEST_WAIT`; None if there are none.
 
     The header holds seconds or an HTTP date (RFC 9110, 10.2.3).
@@ -164,7 +170,7 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     if value is None:
         return None
     try:
-        seconds = float(value)
+        seconds = float(value) * unit
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)
@@ -205,7 +211,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _message(found: object, page: str) -> str:
     """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
     while isinstance(found, dict):
-        found = found.get("error") or found.get("message") or found.get("detail")
+        found = next((value for name in ("error", *MESSAGE_FIELDS) if (value := found.get(name))), None)
     if not found and "<html" in page[:1000].lower():
         title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
         return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"

@@ -24,7 +24,7 @@ class ModelRequest:
 
 @frozen
 class Answer:
-    """A complete answer. With `stop_reason` "length" or "content_filter" its last call may be cut off."""
+    """A complete answer. With a `stop_reason` in `CUT_OFF` it was cut off, and its calls do not run."""
 
     message: AssistantMessage
     stop_reason: StopReason = "stop"

@@ -1,6 +1,7 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
 import json
+import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
@@ -13,11 +14,12 @@ import anyio
 from attrs import field, frozen, validators
 
 from agent.models.chat import Assembly, chat_body
-from agent.models.failures import ConnectionBroke, describe_status, named_failures
+from agent.models.failures import ConnectionBroke, describe_status, named_failures, seconds_to_wait
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from agent.models.refusals import TOO_LARGE, Body, changed, lesson, refuses_images
 from agent.models.responses import ResponseAssembly, responses_body
 from agent.tools.blocking import run_in_background, unwind
-from agent.vocabulary.errors import nearest
+from agent.vocabulary.errors import meant, nearest
 
 if TYPE_CHECKING:
     import ssl
@@ -48,7 +50,7 @@ def checked_url(url: str | None) -> str:
         is_address = False
     if not is_address:
         raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
-    return url.rstrip("/")
+    return parts._replace(path=parts.path.rstrip("/")).geturl()
 
 
 def checked_key(key: str | None) -> str:
@@ -70,14 +72,24 @@ class Wire:
     """
 
     path: str
-    body: Callable[[str, ModelRequest, str], dict[str, Any]]
+    body: Callable[["OpenAIModel", ModelRequest], Body]
     assembly: Callable[[str], Assembly | ResponseAssembly]
     usage_follows: bool
 
 
 WIRES: dict[str, Wire] = {
-    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly(), usage_follows=True),
-    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly, False),
+    "chat": Wire(
+        "/chat/completions",
+        lambda model, request: chat_body(model.name, request, model.reasoning_field, model.source),
+        Assembly,
+        usage_follows=True,
+    ),
+    "responses": Wire(
+        "/responses",
+        lambda model, request: responses_body(model.name, request, model.source),
+        ResponseAssembly,
+        usage_follows=False,
+    ),
 }
 
 
@@ -85,10 +97,16 @@ WIRES: dict[str, Wire] = {
 class OpenAIModel:
     """A model with the chat completions API, or with `api="responses"` the responses API.
 
-    base_url: the server's address up to and including `/v1`; None: OpenAI's, which needs an `api_key`, or a hook's key
-    in each request. timeout: the longest silence of the server, in seconds. reasoning_field: in chat, the message field
-    that returns reasoning as text, such as "reasoning_content"; empty: none. settings: sent unchanged with every
-    request: `{"temperature": 0}`. Raises `ModelError` for an invalid address or key.
+    base_url: the server's address up to and including `/v1`, perhaps with a query; None: OpenAI's, which needs an
+    `api_key`, or a hook's key in each request. timeout: the longest silence of the server, in seconds. settings: sent
+    unchanged with every request: `{"temperature": 0}`; None leaves a field out. Raises `ModelError` for an invalid
+    address or key.
+
+    What differs between servers: accept_done: `[DONE]` ends an answer also without a finish reason. bridge: an
+    assistant message comes between a tool's result and a message of the user. stream_options: whether the usage is
+    asked for. reasoning_field: in chat, the message field that returns the reasoning of any model as text, such as
+    "reasoning_content". The model returns by itself, to the server that sent them, fields that are not of the format.
+    What a server refuses by name it leaves out afterwards.
     """
 
     name: str
@@ -96,8 +114,17 @@ class OpenAIModel:
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
     timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
-    reasoning_field: str = field(default="", kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
+    accept_done: bool = field(default=False, kw_only=True)
+    bridge: bool = field(default=False, kw_only=True)
+    stream_options: bool = field(default=True, kw_only=True)
+    reasoning_field: str = field(default="", kw_only=True)
+    _lessons: set[str] = field(factory=set, init=False, eq=False, repr=False)  # changes that refusals have taught
+
+    @property
+    def source(self) -> str:
+        """The model with its server and wire, as it stands beside what only this one can read; without credentials."""
+        return f"{self.api} {_public(self.base_url)}#{self.name}"
 
     def required_key(self, given: str | None = None) -> str:
         """Return the key given for an inference, else the model's own, "" for none.
@@ -112,20 +139,45 @@ class OpenAIModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
         key, wire = self.required_key(request.api_key), WIRES[self.api]
-        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
-        parts = urlsplit(self.base_url)
-        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        body = self._body(wire.body(self, request))
         try:
             # In a thread, because the first import would block the event loop for a second.
             async with await run_in_background(partial(_client, self.base_url, key, self.timeout)) as client:
+                address = _public(self.base_url)
                 with named_failures(address):
-                    response = await _post(client, wire.path, body)
+                    response = await _post(client, wire.path, urlsplit(self.base_url).query, body)
                 async with raw_chunks(response, address) as chunks:
-                    return await _assembled(wire, self.name, chunks, on_delta)
+                    return await _assembled(wire, wire.assembly(self.source), chunks, on_delta, self.accept_done)
         except ModelError as error:
+            self._learn(error, body, request)
             if len(key) >= SHORTEST_SECRET:  # servers quote keys; a short one is a placeholder such as `none`
                 error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
             raise
+
+    def _body(self, body: Body) -> Body:
+        """Return a body with the settings, and without what this server does not take."""
+        body = {**body, **self.settings, "stream": True}
+        body = {name: value for name, value in body.items() if value is not None or name not in self.settings}
+        options = {"bridge": self.bridge, "stream_options": not self.stream_options}
+        return changed(body, {*self._lessons, *(name for name, is_chosen in options.items() if is_chosen)})
+
+    def _learn(self, error: ModelError, body: Body, request: ModelRequest) -> None:
+        """Make a refusal retryable where the next request differs: without what the server refused, or its images."""
+        status, said = error.status or 0, str(error).removeprefix(_public(self.base_url))
+        if error.reason not in ("", "context_length_exceeded") or (error.retryable and status < 500):
+            return
+        has_images = any(getattr(message, "images", ()) for message in request.messages)
+        if learned := lesson(status, said, body):
+            self._lessons.add(learned)
+            error.retryable, error.reason = True, ""
+        elif has_images and refuses_images(status, said) and (not error.reason or status == TOO_LARGE):
+            error.retryable, error.reason = True, "images_refused"
+
+
+def _public(base_url: str) -> str:
+    """Return an address without credentials and query, which may hold one."""
+    parts = urlsplit(base_url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 GRACE = 5.0
@@ -133,13 +185,20 @@ GRACE = 5.0
 
 
 async def _assembled(
-    wire: Wire, model: str, chunks: AsyncIterator[object], on_delta: Callable[[Delta], None]
+    wire: Wire,
+    assembly: Assembly | ResponseAssembly,
+    chunks: AsyncIterator[object],
+    on_delta: Callable[[Delta], None],
+    accept_done: bool,
 ) -> Answer:
     """Read to the end; once the answer is complete a broken connection loses only usage."""
-    assembly = wire.assembly(model)
     with anyio.CancelScope() as scope:
         try:
             async for chunk in chunks:
+                if chunk is DONE:
+                    if accept_done:
+                        assembly.accept_end()
+                    break
                 for delta in assembly.feed(chunk):
                     on_delta(delta)
                 if assembly.is_finished and not wire.usage_follows:
@@ -161,8 +220,9 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
 
     `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
     OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
-    OpenAI's own server needs, unless a hook gives a key to each inference. `api`: the API format of servers. Raises
-    `ModelError` for a missing or invalid name, key or address, `ScriptError` for an invalid script.
+    OpenAI's own server needs, unless a hook gives a key to each inference. A name may end with `OPTIONS` in brackets.
+    `api`: the API format of servers. Raises `ModelError` for a missing or invalid name, key, address or option,
+    `ScriptError` for an invalid script.
     """
     name = name.strip()
     if not name:
@@ -179,12 +239,35 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
         raise ModelError(f"the model {name!r} looks like a script; did you mean script:{script}?")
     if BARE_ADDRESS.match(name):
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
+    name, options = split_options(name)
     url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
     key = environ.get("OPENAI_API_KEY")
-    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ), **options)
     if not has_key_hook:
         made.required_key()
     return made
+
+
+OPTIONS = ("accept_done", "bridge", "stream_options", "reasoning_field")
+"""Options that a model's name may have: `qwen3[accept_done=true, bridge=true]`."""
+
+
+def split_options(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a model's name without its options, and these. Raises `ModelError` for an invalid one."""
+    found = re.fullmatch(r"(.*?)\[([^\[\]]*=[^\[\]]*)\]", name)
+    if not found:
+        return name, {}
+    options: dict[str, Any] = {}
+    for row in found[2].split(","):
+        option, _, value = (part.strip() for part in row.partition("="))
+        if option not in OPTIONS:
+            raise ModelError(
+                f"the model {name!r} has an option {option!r}, and there is none; {meant(option, OPTIONS)}"
+            )
+        if option != "reasoning_field" and value not in ("true", "false"):
+            raise ModelError(f"the model {name!r}: {option} is {value!r}; write {option}=true or {option}=false")
+        options[option] = value if option == "reasoning_field" else value == "true"
+    return found[1].strip(), options
 
 
 def _timeout(environ: Mapping[str, str]) -> float:
@@ -221,19 +304,19 @@ def _client(base_url: str, key: str, timeout: float) -> "AsyncOpenAI":
     )
     return AsyncOpenAI(
         api_key=key or "none",
-        base_url=base_url,
+        base_url=urlsplit(base_url)._replace(query="").geturl(),
         max_retries=0,
         http_client=transport,
         default_headers={"Accept-Encoding": "identity"},
     )
 
 
-async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+async def _post(client: "AsyncOpenAI", path: str, query: str, body: Body) -> "httpx2.Response":
     import httpx2
     from openai import AsyncStream
 
     response: object = await client.post(
-        path,
+        f"{path}?{query}" if query else path,
         cast_to=httpx2.Response,
         body=body,
         stream=True,
@@ -245,10 +328,14 @@ async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "h
 
 @cache
 def _ssl_context() -> "ssl.SSLContext":
-    """Return the TLS context, cached: loading the certificates takes 30 ms."""
+    """Return the TLS context, cached: loading the certificates takes 30 ms. Raises `ModelError`."""
     import httpx2
 
-    return httpx2.create_ssl_context()
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # SSLError, too
+        named = {name: value for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if (value := os.environ.get(name))}
+        raise ModelError(f"the certificates cannot be read: {error}; correct or unset {named}") from error
 
 
 # The response
@@ -268,7 +355,7 @@ async def check_response(response: "httpx2.Response") -> None:
         address = address.removesuffix(wire.path)
     if not response.is_success:
         page = await _read_page(response)
-        raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
+        raise describe_status(response.status_code, page, seconds_to_wait(response.headers), address)
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         raise ModelError(f"{address} compressed its answer ({encoding}) though it was asked not to; turn that off")
@@ -311,12 +398,20 @@ async def _chunks_in(pieces: AsyncIterator[bytes], url: str) -> AsyncGenerator[o
     with named_failures(url):
         async for piece in pieces:
             for event in events.add(piece):
-                if event.startswith(b"[DONE]"):
+                yield (chunk := _read(event))
+                if chunk is DONE:
                     return
-                yield json.loads(event.decode())
         for event in (*events.add(b"\n"), bytes(events.data)):
-            if event.strip() and not event.startswith(b"[DONE]"):
-                yield json.loads(event.decode())
+            if event.strip():
+                yield _read(event)
+
+
+DONE = object()
+"""Stands for the end marker among the chunks of a stream."""
+
+
+def _read(event: bytes) -> object:
+    return DONE if event.startswith(b"[DONE]") else json.loads(event.decode())
 
 
 LONGEST_EVENT = 8_000_000
@@ -359,6 +454,8 @@ class Events:
             self.data += self._line + b"\n"
         elif name == b"data":
             self.data += value.removeprefix(b" ") + b"\n"
+        elif name == b"error":  # an error in the place of data
+            self.data += b'{"error":' + value + b"}\n"
         elif not self._line:
             if self.data.strip():
                 yield bytes(self.data)

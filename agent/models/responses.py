@@ -11,12 +11,14 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from agent.models.calls import WholeCharacters, mend_surrogates
+from agent.models.calls import WholeCharacters, mend_surrogates, without_repeats
 from agent.models.chat import (
+    ACCEPT_DONE,
     argument_text,
     check_size,
     content_parts,
     data_url,
+    finish_of,
     in_order,
     index_number,
     objects,
@@ -24,9 +26,10 @@ from agent.models.chat import (
     text,
     usage,
 )
-from agent.models.failures import broke_off, mapping
+from agent.models.failures import broke_off, mapping, reported_error
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, weight
 from agent.vocabulary.messages import (
+    CUT_OFF,
     AssistantMessage,
     Image,
     Message,
@@ -44,8 +47,11 @@ WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
 """Prefixes of models whose provider answers 400 to a request for encrypted reasoning."""
 
 
-def responses_body(model: str, request: ModelRequest) -> dict[str, Any]:
-    """Return the body of a request to the model with this name, without settings."""
+def responses_body(model: str, request: ModelRequest, source: str = "") -> dict[str, Any]:
+    """Return the body of a request to the model with this name, without settings.
+
+    source: the model and its server, to which the records of reasoning that it sent are returned.
+    """
     name = model.rpartition("/")[2]
     has_reasoning = not (name.startswith(WITHOUT_REASONING) or "-chat" in name)
     # Unless `strict` is false, optional parameters are an error.
@@ -53,7 +59,7 @@ def responses_body(model: str, request: ModelRequest) -> dict[str, Any]:
     return {
         "model": model,
         **({"instructions": mend_surrogates(request.system_prompt)} if request.system_prompt else {}),
-        "input": render_input(model, request),
+        "input": render_input(source, request),
         **({"tools": tools} if tools else {}),
         **({"include": ["reasoning.encrypted_content"]} if has_reasoning else {}),
         "store": False,
@@ -61,13 +67,13 @@ def responses_body(model: str, request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def render_input(model: str, request: ModelRequest) -> list[dict[str, Any]]:
-    """Return the `input` of a request to `model`: the conversation as items."""
+def render_input(source: str, request: ModelRequest) -> list[dict[str, Any]]:
+    """Return the `input` of a request: the conversation as items; `source`: the model and its server."""
     known = frozenset(tool.name for tool in request.tools)
-    return [item for message in request.messages for item in _items_of(message, model, known)]
+    return [item for message in request.messages for item in _items_of(message, source, known)]
 
 
-def _items_of(message: Message, model: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
+def _items_of(message: Message, source: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
     match message:
         case UserMessage():
             yield {"role": "user", "content": _content(message)}
@@ -76,7 +82,7 @@ def _items_of(message: Message, model: str, known: frozenset[str]) -> Iterator[d
         case AssistantMessage():  # with reasoning right before the item that it led to, as the provider requires
             led = defaultdict[int | None, list[dict[str, Any]]](list)
             for item in message.reasoning_items:
-                if item.model == model:
+                if item.model == source:
                     led[item.before_call].append(json.loads(item.content))
             if message.text.strip() or not message.calls:
                 yield from led[None]
@@ -126,6 +132,7 @@ class Item:
 
     type: message, reasoning, function_call, or another. text: that of a message or of reasoning, or the arguments of a
     call. number: that of a call which was begun, among them, from 1. streamed: the arguments that came for it.
+    ended: the arguments that the event of their end gave.
     """
 
     type: str
@@ -137,6 +144,7 @@ class Item:
     said: Mapping[str, Any] = field(factory=dict)
     number: int = 0
     streamed: StringIO = field(factory=StringIO, eq=False)
+    ended: list[str] = field(factory=list, eq=False)
 
     @classmethod
     def of(cls, said: Mapping[str, Any], event: Mapping[str, Any]) -> "Item":
@@ -158,6 +166,14 @@ class Item:
             return self.index == other.index
         return "" in (self.id, other.id) or self.id == other.id
 
+    def filled(self, *others: str) -> "Item":
+        """Return a call with the first of these arguments if it has none itself: some servers only stream them."""
+        told = (text for text in (self.text, *others) if text.strip() not in NO_ARGUMENTS)
+        return evolve(self, text=next(told, self.text))
+
+
+NO_ARGUMENTS = ("", "{}", "null")
+
 
 def _parts(content: object) -> list[str]:
     """Return the texts of a content: a text, or parts that have a text or a refusal each."""
@@ -166,11 +182,12 @@ def _parts(content: object) -> list[str]:
 
 
 class ResponseAssembly:
-    """Assembles a streamed answer: feed it each raw event, then call `answer`. `model`: the model's name."""
+    """Assembles a streamed answer: feed it each raw event, then call `answer`. `source`: the model and its server."""
 
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._whole: list[Item] = []
+    def __init__(self, source: str = "") -> None:
+        self._source = source
+        self._given: list[Item] = []  # whole items as their events said them
+        self._whole: list[Item] = []  # the same, with the arguments that only streamed
         self._open: list[Item] = []  # calls that were begun and not given whole yet
         self._begun = 0
         self._rest: defaultdict[str, StringIO] = defaultdict(StringIO)  # what streamed since the last whole item
@@ -179,7 +196,7 @@ class ResponseAssembly:
         self._cut_by = ""
         self._usage = Usage()
         self._events = 0
-        self._size = {"streamed": 0, "whole": 0}  # upper bound in bytes, of deltas and complete items
+        self._size = {"streamed": 0, "ended": 0, "whole": 0}  # upper bounds in bytes
 
     def feed(self, raw: object) -> tuple[Delta, ...]:
         """Read the next event; return its deltas for listeners.
@@ -192,11 +209,13 @@ class ResponseAssembly:
         event: dict[str, Any] = raw
         self._events += 1
         kind = event.get("type")
-        if kind == "error" or (event.get("error") and kind is None and "output" not in event):
-            raise broke_off(event.get("error") or event)
+        if kind in (None, "error") and "output" not in event and (error := reported_error(event)):
+            raise broke_off(error)
         if kind in DELTAS:
             return self._extend(Item.of({"type": DELTAS[text(kind)]}, event), event.get("delta"))
-        if kind in ENDINGS:
+        if kind == "response.function_call_arguments.done":
+            self._end_arguments(Item.of(event | {"type": "function_call"}, event))
+        elif kind in ENDINGS:
             self._end(mapping(event.get("response")), ENDINGS[text(kind)])
         elif kind is None and "output" in event:  # a server that does not stream
             self._end(event, "completed")
@@ -217,7 +236,7 @@ class ResponseAssembly:
         if not self._status:
             raise ModelError(
                 f"the model's stream broke off after {self._events} events, without response.completed; "
-                "nothing of it was used",
+                f"nothing of it was used{ACCEPT_DONE}",
                 retryable=True,
             )
         if self._open and self._status == "completed":
@@ -226,8 +245,11 @@ class ResponseAssembly:
                 retryable=True,
             )
         items = [*in_order(self._whole), *self._cut_off()]
-        said = ((item.call_id or item.id, item.name, item.text) for item in items if item.type == "function_call")
-        calls = tuple(RequestedCall(*map(mend_surrogates, each)) for each in said)
+        calls = tuple(
+            RequestedCall(*map(mend_surrogates, (item.call_id or item.id, item.name, without_repeats(item.text))))
+            for item in items
+            if item.type == "function_call"
+        )
         message = AssistantMessage(
             text=_joined(item for item in items if item.type == "message"),
             calls=calls,
@@ -235,8 +257,11 @@ class ResponseAssembly:
             reasoning_items=tuple(self._to_send_back(items)),
         )
         stop_reason: StopReason = "tool_calls" if calls else "stop"
-        if self._status != "completed":
-            stop_reason = "content_filter" if self._cut_by == "content_filter" else "length"
+        if self._status == "completed" and any(item.said.get("status") == "incomplete" for item in items):
+            stop_reason = "incomplete"
+        elif self._status != "completed":
+            finish = finish_of(self._cut_by or "length")
+            stop_reason = finish if finish in CUT_OFF else "incomplete"
         return Answer(message, stop_reason, self._usage)
 
     def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
@@ -257,11 +282,20 @@ class ResponseAssembly:
         begun = self._find(item) if item.type == "function_call" else None
         if kind == "response.output_item.added" and item.type == "function_call" and begun is None:
             self._begin(item)
-        elif kind == "response.output_item.done" and item not in self._whole:
+        elif kind == "response.output_item.done" and item not in self._given:
+            self._given.append(item)
             self._open = [call for call in self._open if call is not begun]
-            self._whole.append(item)
+            self._whole.append(
+                item if begun is None else item.filled(*begun.ended, begun.streamed.getvalue(), begun.text)
+            )
             if item.text:
                 self._rest.pop(item.type, None)
+
+    def _end_arguments(self, place: Item) -> None:
+        """Keep the arguments that are given whole at the end of their stream, for an item that will have none."""
+        self._weigh("ended", place.text)
+        if isinstance(place.said.get("arguments"), str | dict) and place.text:
+            (self._find(place) or self._begin(place)).ended.append(place.text)
 
     def _find(self, place: Item) -> Item | None:
         """Return the call, not whole yet, that an event speaks of: of those that may be it, the one with its id."""
@@ -296,6 +330,12 @@ class ResponseAssembly:
         if len(output) > len(self._whole):
             self._whole, self._open = output, []
             self._rest.clear()
+        else:
+            self._whole = [item.filled(*_arguments_in(output, item)) for item in self._whole]
+
+    def accept_end(self) -> None:
+        """Take the end marker for the end of the response, if there was none."""
+        self._status = self._status or "completed"
 
     def _cut_off(self) -> Iterator[Item]:
         """Yield what streamed and was not given whole."""
@@ -314,8 +354,15 @@ class ResponseAssembly:
                 led += _sendable(item.said)
             elif item.type in ("message", "function_call"):
                 is_call = item.type == "function_call"
-                yield from (ReasoningItem(content, self._model, calls if is_call else None) for content in led)
+                yield from (ReasoningItem(content, self._source, calls if is_call else None) for content in led)
                 led, calls = [], calls + is_call
+
+
+def _arguments_in(output: list[Item], call: Item) -> Iterator[str]:
+    """Yield the arguments that the last event's output has for `call`, which it names by its id."""
+    return (
+        item.text for item in output if call.type == item.type == "function_call" and call.call_id == item.call_id != ""
+    )
 
 
 def _sendable(said: Mapping[str, Any]) -> list[str]:

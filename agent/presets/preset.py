@@ -29,6 +29,7 @@ from agent.threads.endings import (
     empty_answers,
     iterations_at_most,
     one_objective,
+    only_whole_answers,
     retry,
     stop_on_request,
     stop_when_said,
@@ -251,16 +252,19 @@ class Preset:
     # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
 
-    def with_options(self, options: Mapping[str, str]) -> "Preset":
-        """Return this preset with options given as text. Raises OptionError, for an unknown name with the nearest."""
+    def with_options(self, options: Mapping[str, object]) -> "Preset":
+        """Return this preset with options given as values, or as text. Raises OptionError, for an unknown name with the
+        nearest.
+        """
         preset = self
-        for name, text in options.items():
+        for name, given in options.items():
             if name not in OPTIONS:
                 raise OptionError(f"there is no option {name!r}; {meant(name, OPTIONS)}")
+            value = _parsed(given, OPTIONS[name]) if isinstance(given, str) else given
             try:
-                preset = preset.with_value(name, _parsed(text, OPTIONS[name]))
+                preset = preset.with_value(name, value)
             except ValueError as error:
-                raise OptionError(f"option {name}={text!r}: {error}") from error
+                raise OptionError(f"option {name}={given!r}: {error}") from error
         return preset
 
     def with_value(self, name: str, value: object) -> "Preset":
@@ -385,6 +389,7 @@ RULES: tuple[Choice, ...] = (
     ),
     lambda preset, judge: too_many_failures(preset.max_failures) if preset.max_failures else None,
     lambda preset, judge: empty_answers(preset.max_empty_answers) if preset.max_empty_answers else None,
+    lambda preset, judge: only_whole_answers(),
     lambda preset, judge: doom_loop(preset.doom_loop) if preset.doom_loop else None,
     lambda preset, judge: budget_of_tokens(preset.max_tokens) if preset.max_tokens else None,
     lambda preset, judge: budget_per_turn(preset.max_tokens_per_iteration) if preset.max_tokens_per_iteration else None,

@@ -31,10 +31,19 @@ from agent.vocabulary.events import (
     SummaryFinished,
     SummaryRequested,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage, with_notices
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Message,
+    Messages,
+    ToolMessage,
+    UserMessage,
+    with_notices,
+    without_middle,
+)
 from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
 
 NOT_CARRIED = "left out, no images are shown to the model"
+REFUSED = "left out, the model's server refused it"
 
 
 @frozen
@@ -53,9 +62,14 @@ class Carried:
     def _of_one(self, message: Message) -> Message:
         if isinstance(message, AssistantMessage):
             return message if self.reasoning else evolve(message, reasoning="", reasoning_items=())
-        if self.images or not message.images:
-            return message
-        return evolve(message, text=with_notices(message.text, message.images, NOT_CARRIED), images=())
+        return message if self.images else without_images(message, NOT_CARRIED)
+
+
+def without_images(message: Message, why: str) -> Message:
+    """Return a message with a line for each of its images, which says `why` it is left out."""
+    if isinstance(message, AssistantMessage) or not message.images:
+        return message
+    return evolve(message, text=with_notices(message.text, message.images, why), images=())
 
 
 CARRY_ALL = Carried()
@@ -160,6 +174,32 @@ ROOM_FOR_RECENT = 0.25
 """The part of the context that recent messages may take when the others are summarized."""
 
 
+SHORTENED = "\n[Shortened, since all of it is too long for you; ask for a part.]"
+SHORTEST_RESULT = 100
+"""The tokens that a shortened result has at least."""
+
+
+def with_shorter_results(messages: Sequence[Message], limit: int) -> Sequence[Message]:
+    """Return messages of about `limit` tokens: the longest results of tools are cut in the middle, to one size."""
+    sizes = [message_tokens(message) for message in messages]
+    results = sorted(size for message, size in zip(messages, sizes, strict=True) if isinstance(message, ToolMessage))
+    room, most = limit - sum(sizes) + sum(results), SHORTEST_RESULT
+    for number, size in enumerate(results):
+        most = max(room // (len(results) - number), SHORTEST_RESULT)
+        if size > most:
+            break
+        room -= size
+    return [
+        _shortened(message, size, most) if isinstance(message, ToolMessage) and size > most else message
+        for message, size in zip(messages, sizes, strict=True)
+    ]
+
+
+def _shortened(message: ToolMessage, size: int, most: int) -> ToolMessage:
+    kept = len(message.text) * most // size
+    return evolve(message, text=without_middle(message.text, kept) + SHORTENED)
+
+
 @define
 class Unit:
     """Messages that are shown or left out together: from `start` on, with the estimated number of tokens."""
@@ -170,7 +210,7 @@ class Unit:
 
 class Context(Projection):
     """The messages of the next inference. `limit`: estimated tokens; None: no limit. A server's error for a context
-    that is too long sets one, too.
+    that is too long sets one, too; after its error for images those so far are left out.
     """
 
     def __init__(
@@ -191,6 +231,7 @@ class Context(Projection):
         self._summed_up = 0  # the first unit that no summary covers
         self._preface: UserMessage | None = None  # the summary of the units before that
         self._tokens = 0  # of the units from the first one on
+        self._refused = 0  # messages whose images the server refused, or might have
 
     @property
     def tokens(self) -> int:
@@ -201,10 +242,29 @@ class Context(Projection):
 
     def messages(self) -> Sequence[Message]:
         """Return the messages for the model now."""
-        return self._carried.of(self._in_place())
+        messages = self._carried.of(self._in_place())
+        if self._limit is None or self.tokens <= self._limit:
+            return messages
+        return with_shorter_results(messages, self._limit)
+
+    @property
+    def can_shrink(self) -> bool:
+        """Return whether less could be shown: older units, or results that are not the shortest yet."""
+        self._read_on()
+        older = {*range(self._first, len(self._units) - 1)} - {self._prompt}
+        least = 2 * SHORTEST_RESULT
+        results = (message for message in self.messages() if isinstance(message, ToolMessage))
+        return bool(older) or any(message_tokens(result) > least for result in results)
+
+    def _so_far(self) -> Sequence[Message]:
+        conversation = self._conversation.so_far()
+        if not self._refused:
+            return conversation
+        blind = (without_images(message, REFUSED) for message in conversation[: self._refused])
+        return [*blind, *conversation[self._refused :]]
 
     def _in_place(self) -> Sequence[Message]:
-        conversation, block = self._conversation.so_far(), self._tracker.told_to_model
+        conversation, block = self._so_far(), self._tracker.told_to_model
         if self._preface is None and block is None:
             return conversation
         self._read_on()
@@ -252,7 +312,7 @@ class Context(Projection):
         """Leave old units out when there are too many for the inference that comes now."""
         if self._limit is not None and self.tokens > self._limit:
             first = self._first_that_fits(ROOM_AFTER_TRIMMING)
-            if first > self._first:
+            if {*range(self._first, first)} - {self._prompt}:  # the prompt is shown in any case
                 self._show_from(first, self._preface or LEFT_OUT)
 
     def _add(self, at: int, message: Message) -> None:
@@ -281,13 +341,21 @@ class Context(Projection):
         self._tokens -= sum(unit.tokens for unit in self._units[self._first : first])
         self._first, self._preface = first, preface
 
-    def _learn_limit(self, failed: InferenceFailed) -> None:
-        """Halve the limit after a server's error for a context that is too long, whose size is unknown."""
-        if failed.draft == OWN and failed.reason == "context_length_exceeded":
-            self._limit = max(1, self.tokens // 2)
+    def _learn(self, failed: InferenceFailed) -> None:
+        """Show less after a server's error: no images that it refused; half, then a third, of one that is too long.
+
+        The size that the server would take is unknown.
+        """
+        if failed.draft != OWN:
+            return
+        if failed.reason == "images_refused":
+            self._refused = self._conversation.length
+        elif failed.reason == "context_length_exceeded":
+            shown = self.tokens // 2 if self._limit is None else min(self.tokens, self._limit) // 3
+            self._limit = max(1, shown)
 
     FOLDS: ClassVar = {
-        InferenceFailed: _learn_limit,
+        InferenceFailed: _learn,
         SummaryRequested: _sum_up,
         SummaryFinished: _summed,
         InferenceRequested: _trim,

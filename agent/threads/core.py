@@ -31,7 +31,8 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import Disclosure, names_and_reasons, not_run, rejected, worst_ending
+from agent.vocabulary.messages import CUT_OFF, StopReason
+from agent.vocabulary.reasons import Disclosure, cut_off_ending, names_and_reasons, not_run, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusals, Sync, bthread, start, sync, where
 from constitution import Action
 
@@ -91,7 +92,12 @@ def collecting(outstanding: tuple[str, ...], finished: tuple[str, ...]) -> Sync:
 
 def committed(draft: InferenceFinished) -> AnswerCommitted:
     """Return the commitment to a draft."""
-    return AnswerCommitted(draft.draft, draft.message, draft.calls)
+    return AnswerCommitted(draft.draft, draft.message, draft.calls, cut_off_by(draft.stop_reason))
+
+
+def cut_off_by(stop_reason: StopReason) -> str:
+    """Return the stop reason of an answer that was cut off, an empty text for any other."""
+    return stop_reason if stop_reason in CUT_OFF else ""
 
 
 DESCRIPTION = sync(wait_for=ActionDescribed)
@@ -228,7 +234,7 @@ INFERENCE = sync(request=InferenceRequested(), otherwise=ended_instead)
 
 def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
     """Turn the refusals of completion into another end, or into a continuation."""
-    return worst_ending(refusals) or RunContinued(refusals)
+    return worst_ending(refusals) or cut_off_ending(refusals) or RunContinued(refusals)
 
 
 def no_draft_left(refused: DraftsRefused) -> RunEnded:

@@ -31,7 +31,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import DEADLINE, Ending, Unfinished
+from agent.vocabulary.reasons import DEADLINE, CutOff, Ending, Unfinished
 from bp import NONE, BThreadBody, bthread, contains, sync, where
 
 # Requests of users
@@ -221,6 +221,26 @@ def retry(attempts: int) -> BThreadBody:
             failures = 0
 
 
+# Answers that were cut off
+
+
+def _is_cut_off(answer: Any) -> bool:
+    return bool(answer.cut_off) and not answer.calls and not answer.is_empty
+
+
+TEXT_ALONE = where(RunEnded, status="completed", reason="answered")
+CUT_OFF_TEXT = where(AnswerCommitted, _is_cut_off)
+
+
+@bthread
+def only_whole_answers() -> BThreadBody:
+    """Complete no run with a text that was cut off: it fails with this text, unless it goes on for another reason."""
+    while True:
+        answer = yield sync(wait_for=CUT_OFF_TEXT)
+        because = CutOff(answer.cut_off, answer.message.text)
+        yield sync(refuse=TEXT_ALONE, because=because, wait_for=RunContinued | RunEnded)
+
+
 # Completion by a tool (S1). The arguments of the two tools are read from their results: only calls that ran count.
 
 PURSUE, COMPLETE = "pursue_objective", "complete"
@@ -242,7 +262,6 @@ def _completes(event: Any) -> bool:
 
 OBJECTIVE_TAKEN = where(ToolFinished, _pursues, is_error=False)
 COMPLETED = where(ToolFinished, _completes, is_error=False)
-TEXT_ALONE = where(RunEnded, status="completed", reason="answered")
 
 
 @bthread

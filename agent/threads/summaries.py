@@ -54,38 +54,39 @@ def summarize_when_full(tokens: int) -> BThreadBody:
         yield from summed_up()
 
 
+MOST_OVERFLOWS = 3
+"""The number of times in a turn that a conversation which is too long is made shorter."""
+
+
 @bthread
 def recover_from_overflow(summarize: bool) -> BThreadBody:
-    """Summarize a conversation that is too long for the model's server and ask once more, or end the run.
+    """Ask again with less of a conversation that is too long for the model's server, or end the run.
 
-    Once in a turn: if it is too long then, too, a further summary would not help. The context leaves out what it must,
-    also where the summary fails.
+    The context shows less after each such failure, which says whether it can (`retryable`); a summary of the older part
+    is made once in a turn.
     """
-    has_recovered = False
+    times = 0
     while True:
-        said = yield sync(wait_for=OVERFLOW | AnswerCommitted | RunEnded if has_recovered else OVERFLOW)
+        said = yield sync(wait_for=OVERFLOW | AnswerCommitted | RunEnded if times else OVERFLOW)
         if not isinstance(said, InferenceFailed):
-            has_recovered = False
+            times = 0
             continue
         settled = yield sync(wait_for=NO_DRAFT | AnswerCommitted | RunEnded)  # another model may have answered
-        if isinstance(settled, DraftsSettled) and summarize and not has_recovered:
-            outcome = yield from summed_up()
-            has_recovered = not isinstance(outcome, RunEnded)
-            if not getattr(outcome, "nothing_older", False):  # no message may be left out: a summary would not help
-                continue
-        if isinstance(settled, DraftsSettled):
-            ending = overflow_ending(said.error, summarize)
-            yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
-        has_recovered = False
+        if not isinstance(settled, DraftsSettled):
+            times = 0
+        elif said.retryable and times < MOST_OVERFLOWS:
+            outcome = (yield from summed_up()) if summarize and not times else None
+            times = 0 if isinstance(outcome, RunEnded) else times + 1
+        else:
+            yield sync(refuse=InferenceRequested, because=overflow_ending(said.error), wait_for=RunEnded)
+            times = 0
 
 
-def overflow_ending(error: str, summarized: bool) -> Ending:
+def overflow_ending(error: str) -> Ending:
     """Return the end of a run whose conversation is too long for the model, with the cure."""
-    also = ", also without its older part" if summarized else ""
-    cure = "a smaller output_limit" if summarized else "compaction=summary"
     text = (
-        f"The conversation is too long for the model{also}: {error.rstrip('.')}. "
-        f"Give {cure}, or the size of the model's context as context_tokens."
+        f"The conversation is too long for the model, also with the least of it: {error.rstrip('.')}. "
+        "Give a shorter prompt, fewer tools, or a model with a larger context."
     )
     return Ending("failed", "context_length_exceeded", text)
 

@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -409,7 +410,8 @@ def _texts(value: object) -> tuple[str, ...]:
 def explain_unknown(name: str, names: Iterable[str]) -> str:
     """Return the answer to a call of an unknown tool: "unknown tool 'bsh'; nearest: bash"."""
     names = tuple(names)
-    if near := nearest(name, names):
+    without_prefix = tuple(part for part in re.split(r"[.:/]", name) if part in names)  # "functions.bash"
+    if near := without_prefix or nearest(name, names):
         return f"unknown tool {name!r}; nearest: {', '.join(near)}"
     return f"unknown tool {name!r}; known: {', '.join(sorted(names)) or 'none'}"
 

@@ -179,7 +179,8 @@ def _of_object(schema: Schema, value: Mapping[Any, object], path: str) -> Iterat
     named, other = schema.get("properties", {}), schema["additionalProperties"]
     for name, part in named.items():
         if name in value:
-            yield from problems(part, value[name], _below(path, name))
+            no_null = "; leave it out" if value[name] is None and name not in schema["required"] else ""
+            yield from (f"{found}{no_null}" for found in problems(part, value[name], _below(path, name)))
         elif name in schema["required"]:
             yield f"{_below(path, name)}: missing"
     cure = f"use {', '.join(named)}" if named else "there are none"

@@ -1,6 +1,7 @@
 """The environment of verification: external events as b-threads, derived from the declarations of effects."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -155,7 +156,7 @@ EXAMPLES: Examples = {
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
-    SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("", nothing_older=True)),
+    SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("")),
 }
 """Outcomes that each effect may have."""
 
@@ -187,6 +188,8 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)
+    if "only_whole_answers" in names:
+        answers = cut_off(answers)
     if "recover_from_overflow" in names:
         answers = overflowing(answers)
     return with_actions({**EXAMPLES, InferenceRequested: answers}, declared_actions(rules))
@@ -261,8 +264,14 @@ def spending(answers: Answers) -> Answers:
 
 
 def overflowing(answers: Answers) -> Answers:
-    """Return the same answers, and the error of a conversation that is too long."""
-    return lambda asked: (*answers(asked), InferenceFailed(asked.draft, "too long", reason="context_length_exceeded"))
+    """Return the same answers, and the errors of a conversation that is too long, and may be made shorter or not."""
+    too_long = partial(InferenceFailed, error="too long", reason="context_length_exceeded")
+    return lambda asked: (*answers(asked), *(too_long(asked.draft, retryable=may) for may in (True, False)))
+
+
+def cut_off(answers: Answers) -> Answers:
+    """Return the same answers, and a text that was cut off."""
+    return lambda asked: (*answers(asked), InferenceFinished(asked.draft, ANNOUNCED, stop_reason="length"))
 
 
 def _spent(draft: Event) -> Event:

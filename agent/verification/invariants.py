@@ -11,6 +11,7 @@ from agent.effects.monitoring import laboratory_effects
 from agent.threads.core import NEXT_TURN
 from agent.threads.endings import COMPLETE, PURSUE
 from agent.threads.steering import JOINTS, NEXT, UNSAID
+from agent.threads.summaries import MOST_OVERFLOWS
 from agent.threads.tool_calls import Together
 from agent.vocabulary.calls import ToolCall, signature, still_open, without
 from agent.vocabulary.events import (
@@ -557,7 +558,7 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
         if isinstance(said, InferenceRequested):
             require(may_ask, f"{said.name} after an inference failed, and without a backoff")
         elif isinstance(said, InferenceFailed):
-            if said.reason != "context_length_exceeded":  # see `an_overflow_is_mended_once`
+            if said.reason != "context_length_exceeded":  # see `overflows_are_limited`
                 failures, may_ask = failures + may_ask, False
         elif isinstance(said, BackoffElapsed):
             require(failures < attempts, f"{failures} inferences failed, and another one is to follow")
@@ -567,22 +568,37 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
 
 
 @OF_RULES.of("recover_from_overflow")
-def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
-    """A model whose conversation is too long is asked again only after a summary, and once in a turn."""
+def overflows_are_limited(summarize: bool) -> BThreadBody:
+    """A model whose conversation is too long is asked again only with less of it, at first after a summary."""
     overflows = where(InferenceFailed, reason="context_length_exceeded")
-    failures, summed_up = 0, False
+    failures, summed_up, may_ask = 0, False, True
     news = overflows | SummaryFinished | SummaryFailed | InferenceRequested | AnswerCommitted | RunEnded
     while True:
         said = yield sync(wait_for=news)
         if isinstance(said, InferenceFailed):
-            failures, summed_up = min(failures + 1, 2), False
+            failures, may_ask = min(failures + 1, MOST_OVERFLOWS + 1), said.retryable
         elif isinstance(said, InferenceRequested):
-            require(not failures or (summarize and summed_up), "asked again though it was too long")
-            require(failures < 2, "asked a third time though it was too long twice")
+            require(may_ask, "asked again though there is no less of it")
+            require(failures <= MOST_OVERFLOWS, "asked again and again though it is too long")
+            require(not failures or not summarize or summed_up, "asked again without a summary")
         elif isinstance(said, SummaryFinished | SummaryFailed):
             summed_up = True
         else:
-            failures, summed_up = 0, False
+            failures, summed_up, may_ask = 0, False, True
+
+
+@OF_RULES.of("only_whole_answers")
+def no_run_completes_cut_off() -> BThreadBody:
+    """A run completes with no text that was cut off."""
+    is_cut_off = False
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | RunEnded)
+        if isinstance(said, AnswerCommitted):
+            is_cut_off = bool(said.cut_off)
+        else:
+            completes = said.status == "completed" and said.reason == "answered"
+            require(not (is_cut_off and completes), "completed by half a text")
+            is_cut_off = False
 
 
 CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted

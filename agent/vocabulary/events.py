@@ -210,11 +210,15 @@ class DraftsSettled(Event):
 
 @frozen(cache_hash=True)
 class AnswerCommitted(Event):
-    """This draft is the answer: it enters the conversation and its calls are carried out."""
+    """This draft is the answer: it enters the conversation and its calls are carried out.
+
+    `cut_off`: the stop reason of an answer that was cut off; empty for a whole one.
+    """
 
     draft: str
     message: AssistantMessage
     calls: tuple[ToolCall, ...] = ()
+    cut_off: str = field(default="", metadata=IF_ANY)
 
     @property
     def is_empty(self) -> bool:
@@ -249,10 +253,9 @@ class SummaryFinished(Event):
 
 @frozen
 class SummaryFailed(Event):
-    """There is no summary, and why. Messages that do not fit are left out; `nothing_older`: none can be."""
+    """There is no summary, and why. Messages that do not fit are left out."""
 
     error: str
-    nothing_older: bool = field(default=False, metadata=IF_ANY)
 
 
 # One call.

@@ -58,10 +58,10 @@ class Image:
 
 @frozen
 class ReasoningItem:
-    """A provider's own record of reasoning, as JSON text, which it wants back exactly where it was.
+    """A part of an answer that its provider wants back as it came, as JSON: a record of reasoning, or other fields.
 
-    `before_call` is the number of the call that it led to, counted from 0; None: it led to the text. `model` wrote it;
-    no other can read it.
+    `before_call` is the number of the call to which it belongs, counted from 0; None: it belongs to the text. `model`,
+    with its server, wrote it; no other can read it.
     """
 
     content: str = field(validator=validators.instance_of(str))
@@ -143,9 +143,11 @@ def _answered(turn: Sequence[Message]) -> Iterator[Message]:
     yield from others
 
 
-FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
+FailureReason = Literal["", "context_length_exceeded", "answer_too_long", "images_refused"]
 """Reasons for a missing answer to which the loop reacts; empty: any other reason."""
-StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
+StopReason = Literal["stop", "tool_calls", "length", "content_filter", "incomplete"]
+CUT_OFF: tuple[StopReason, ...] = ("length", "content_filter", "incomplete")
+"""Stop reasons of an answer that was cut off; "incomplete": for a reason that is not known here."""
 
 
 class Messages(Sequence[Message]):

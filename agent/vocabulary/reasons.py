@@ -44,6 +44,19 @@ class Unfinished:
 
 
 @frozen
+class CutOff:
+    """The answer that would complete the run was cut off, and why. It ends the run as failed, with its text, unless the
+    run goes on for other reasons: then the model is told.
+    """
+
+    reason: str
+    answer: str
+
+    def __str__(self) -> str:
+        return f"Your answer was cut off ({self.reason})."
+
+
+@frozen
 class Flaw:
     """The call itself cannot be run: cut off, unreadable, unknown, or with wrong arguments."""
 
@@ -136,6 +149,12 @@ def worst_ending(refusals: Refusals) -> RunEnded | None:
     """Return the end of the run that the refusals ask for: the worst of their endings; None if they ask for none."""
     worst = worst_of(refusals)
     return None if worst is None else RunEnded(worst.status, worst.reason, worst.text)
+
+
+def cut_off_ending(refusals: Refusals) -> RunEnded | None:
+    """Return the end of a run that nothing but a cut-off answer keeps from completing."""
+    cut_off = [refusal.because for refusal in refusals if isinstance(refusal.because, CutOff)]
+    return RunEnded("failed", cut_off[0].reason, cut_off[0].answer) if 0 < len(cut_off) == len(refusals) else None
 
 
 def worst_of(refusals: Refusals) -> Ending | None:

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from agent.lab.experiments.own_protocols import own_object
 from agent.models.model import Model, ModelError, Price
-from agent.models.openai_model import Api, OpenAIModel, model_from_name
+from agent.models.openai_model import Api, OpenAIModel, model_from_name, split_options
 
 MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
 """The roles to which a plan may give a model; monitors have models of their own."""
@@ -71,7 +71,8 @@ class ModelPlan:
             return own_model(self.model)
         if self.model.startswith(INSPECT):
             return _inspect_model(self.model.removeprefix(INSPECT), json.loads(self.parameters))
-        before, found, after = self.model.partition("#")
+        full_name, options = split_options(self.model)
+        before, found, after = full_name.partition("#")
         url, name = (before, after or "default") if "://" in before else ("", before + found + after)
         made = OpenAIModel(
             name,
@@ -80,6 +81,7 @@ class ModelPlan:
             api_key=_variable(environ, self.key_from, "OPENAI_API_KEY"),
             settings=json.loads(self.parameters),
             timeout=self.timeout,
+            **options,
         )
         made.required_key()
         return made

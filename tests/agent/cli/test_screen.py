@@ -21,6 +21,7 @@ from agent.vocabulary.events import (
     InferenceRequested,
     PromptGiven,
     ProposedAction,
+    RunEnded,
     ToolFinished,
     ToolStarted,
 )
@@ -279,6 +280,18 @@ def test_streamed_text_is_not_shown_again_unless_the_answer_is_another(last: str
     assert shown(screen).count("One") == times
     assert display.live() == []
     assert display.has_streamed("One\n\ntwo.") is (times == 1)
+
+
+def test_half_an_answer_is_shown_once_and_said_to_be_half() -> None:
+    screen = terminal()
+    display, half = display_on(screen), AssistantMessage("Delete only the files that")
+
+    for step in steps(AnswerCommitted("d0", half, (), "length"), RunEnded("failed", "length", half.text)):
+        display.show(step)
+
+    assert shown(screen).count("Delete only") == 1
+    assert "failed (length)" in shown(screen)
+    assert "the model's answer was cut off" in shown(screen)
 
 
 def test_text_of_an_answer_that_broke_off_does_not_count() -> None:

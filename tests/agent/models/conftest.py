@@ -104,7 +104,10 @@ class Server:
 
 def frame(chunk: object, line_end: str = "\n") -> bytes:
     """One event with one data line."""
-    return f"data: {json.dumps(chunk, ensure_ascii=False)}{line_end * 2}".encode()
+    text = json.dumps(chunk, ensure_ascii=False)
+    if text != text.encode(errors="replace").decode():  # halves of a character
+        text = json.dumps(chunk)
+    return f"data: {text}{line_end * 2}".encode()
 
 
 def byte_by_byte(content: bytes) -> list[bytes]:

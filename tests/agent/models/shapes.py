@@ -1,15 +1,32 @@
-"""Shapes in which servers send an answer, in each wire format; more of them for chat are in `test_chat`.
+"""Shapes in which servers send an answer: the events of a stream, and what they mean. Each wire has a table of them.
 
-A shape is the events of one stream, and what has to become of its calls: how each is answered, in order. `broken` says
-that the stream is none: nothing of it may be used, and the inference is asked again.
+Every row is read from bytes, and played to an agent over HTTP.
 """
 
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import httpx2
+import pytest
 from attrs import frozen
 from hypothesis import strategies as st
 
+from agent import Agent, tool
+from agent.models.model import Answer, ModelError
+from agent.models.openai_model import DONE as END_MARKER
+from agent.models.openai_model import WIRES, Api, OpenAIModel, raw_chunks
+from agent.tools.definition import Tool
+from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
+from agent.vocabulary.messages import CUT_OFF, AssistantMessage
+from tests.agent.models.conftest import DONE, Server, frame
+from tests.agent.soundness import assert_valid_chat, assert_valid_items
+
 Event = dict[str, Any]
+Call = tuple[str, str, str]
+"""Id, name and arguments, as the model wrote them."""
 
 ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
 CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
@@ -27,22 +44,114 @@ def interleave(streams: list[list[Event]], random: Any) -> list[Event]:
 
 @frozen
 class Shape:
-    """The events of a stream, and the beginning of the answer to each of its calls, in order."""
+    """The events of a stream, and what they mean.
+
+    broken: the stream is none: nothing of it may be used, and the inference is asked again. done: `[DONE]` follows.
+    """
 
     events: tuple[Event, ...]
-    answers: tuple[str, ...] = ()
+    calls: Sequence[Call] = ()
+    stop: str = "tool_calls"
+    text: str = ""
     broken: bool = False
     done: bool = True
 
-    @property
-    def ran(self) -> list[str]:
-        """The answers that only a tool gives."""
-        return [answer for answer in self.answers if answer.startswith("noted") or answer == "pong"]
 
-
-CUT = "not executed: truncated"
 A, B = '{"text": "a"}', '{"text": "b"}'
-BOTH = ("noted a", "noted b")
+TWO: list[Call] = [("a", "note", A), ("b", "read", B)]
+
+
+async def chunks_of(*pieces: bytes) -> list[object]:
+    """The chunks of a body that comes in these pieces, without a server in between."""
+
+    async def body() -> AsyncIterator[bytes]:
+        for part in pieces:
+            yield part
+
+    response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
+    async with raw_chunks(response, "http://server") as chunks:
+        return [chunk async for chunk in chunks if chunk is not END_MARKER]
+
+
+async def assembled(api: Api, pieces: Iterable[bytes]) -> Answer:
+    assembly = WIRES[api].assembly("m")
+    for chunk in await chunks_of(*pieces):
+        assembly.feed(chunk)
+    return assembly.answer()
+
+
+async def assert_read(api: Api, shape: Shape) -> None:
+    """Fail unless the bytes of a shape are read as it says."""
+    pieces = [*map(frame, shape.events), *([DONE] if shape.done else [])]
+    if shape.broken:
+        with pytest.raises(ModelError) as caught:
+            await assembled(api, pieces)
+        assert caught.value.retryable
+        return
+    answer = await assembled(api, pieces)
+    calls = [(call.id, call.name, call.arguments) for call in answer.message.calls]
+    assert (calls, answer.stop_reason, answer.message.text) == ([*shape.calls], shape.stop, shape.text)
+
+
+def recording(ran: list[str]) -> list[Tool]:
+    """Tools that write down what they did."""
+
+    def noting(name: str) -> Tool:
+        @tool(name=name)
+        async def note(text: str) -> str:
+            """Write something down."""
+            ran.append(text)
+            return text
+
+        return note
+
+    @tool
+    async def ping(at: str = "nothing") -> str:
+        """Answer."""
+        ran.append(at)
+        return at
+
+    return [noting("note"), noting("read"), ping]
+
+
+def whole_calls(shape: Shape) -> list[str]:
+    """What the tools are asked to write down by the calls that may run."""
+    asked = []
+    for _, name, text in shape.calls if shape.stop not in CUT_OFF else ():
+        try:
+            arguments = json.loads(text or "null") or {}
+        except ValueError:
+            continue
+        if name == "ping":
+            asked.append(arguments.get("at", "nothing"))
+        elif name in ("note", "read") and isinstance(arguments, dict) and arguments.keys() == {"text"}:
+            asked.append(arguments["text"])
+    return asked
+
+
+async def assert_carried_out(api: Api, shape: Shape, folder: Path) -> None:
+    """Fail unless an agent runs the whole calls of a shape and no others, answers each, and asks validly for more."""
+    ran: list[str] = []
+    with closing(Server()) as server:
+        server.stream(*shape.events, done=shape.done)
+        server.stream(*words(api, "All done."))
+        model = OpenAIModel("m", api=api, base_url=server.url)
+        with Agent(model, recording(ran), workspace=folder, wait=lambda _: 0.0) as agent:
+            run = await agent.run("go")
+    assert (run.status, run.text) == ("completed", "All done.")
+    assert ran == whole_calls(shape)
+    answered = [event.call for event in run.events if isinstance(event, CallAnswered)]
+    asked = [call.id for message in run.messages if isinstance(message, AssistantMessage) for call in message.calls]
+    assert (answered, len(answered)) == (asked, len(shape.calls))
+    assert [type(event) for event in run.events if isinstance(event, InferenceFailed | BackoffStarted)] == (
+        [InferenceFailed, BackoffStarted] if shape.broken else []
+    )
+    assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
+    for _, _, body in server.requests:
+        if api == "chat":
+            assert_valid_chat(body["messages"])
+        else:
+            assert_valid_items(body["input"])
 
 
 # Chat completions
@@ -52,36 +161,16 @@ def delta(finish: str | None = None, **said: Any) -> Event:
     return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
 
 
-def call(arguments: str | None = None, **said: Any) -> Event:
+def call(arguments: object = None, **said: Any) -> Event:
     """A chunk with one piece of a call: index, id and name where given."""
+    return delta(tool_calls=[call_piece(arguments, **said)])
+
+
+def call_piece(arguments: object = None, **said: Any) -> Event:
+    """A piece of a call: index, id and name where given, arguments where not None."""
     function = {"name": said.pop("name", None), "arguments": arguments}
     function = {key: value for key, value in function.items() if value is not None}
-    return delta(tool_calls=[{**said, **({"function": function} if function else {})}])
-
-
-END = delta("tool_calls")
-FIRST, SECOND = {"index": 0, "id": "a", "name": "note"}, {"index": 1, "id": "b", "name": "note"}
-
-
-CHAT_SHAPES = {
-    "a duplicate id": Shape((call(A, **FIRST), call(B, **{**SECOND, "id": "a"}), END), BOTH),
-    "an empty name": Shape((call(A, **{**FIRST, "name": ""}), END), ("not executed: the call has no tool name",)),
-    "no end marker": Shape((call(A, **FIRST), END), ("noted a",), done=False),
-    "cut by length": Shape((call(A, **FIRST), call(B[:6], **SECOND), delta("length")), ("noted a", CUT)),
-    "cut by the content filter": Shape((call(A[:6], **FIRST), delta("content_filter")), (CUT,)),
-    "cut before the arguments": Shape((call(None, **{**FIRST, "name": "ping"}), delta("length")), (CUT,)),
-    "unterminated JSON": Shape((call(A[:-1], **FIRST), call(B, **SECOND), END), (CUT, "noted b")),
-    "JSON that is none": Shape((call("{text: a}", **FIRST), END), ("not executed: arguments are not valid JSON",)),
-    "doubly encoded JSON": Shape((call('"{}"', **FIRST), END), ("not executed: arguments are a JSON text",)),
-    "no arguments": Shape((call("", **{**FIRST, "name": "ping"}), END), ("pong",)),
-    "null for arguments": Shape((call("null", **{**FIRST, "name": "ping"}), END), ("pong",)),
-    "an unknown tool": Shape((call(A, **{**FIRST, "name": "nota"}), END), ("not executed: ",)),
-    "no finish reason": Shape((call(A, **FIRST),), broken=True),
-    "no finish reason, no end marker": Shape((call(A, **FIRST),), broken=True, done=False),
-    "an error in the stream": Shape((call(A, **FIRST), {"error": {"message": "overloaded"}}), broken=True),
-    "finish reason error": Shape((call(A, **FIRST), delta("error")), broken=True),
-    "nothing at all": Shape((), broken=True),
-}
+    return {**said, **({"function": function} if function else {})}
 
 
 # Responses
@@ -96,6 +185,10 @@ def piece(delta: str, id: str = "", index: int | None = None) -> Event:
     return {**event, "item_id": id} if id else event
 
 
+def arguments_done(arguments: object, id: str = "", index: int | None = None) -> Event:
+    return _about("response.function_call_arguments.done", index, arguments=arguments, item_id=id)
+
+
 def whole(id: str = "", index: int | None = None, **item: Any) -> Event:
     return _about("response.output_item.done", index, item={"type": "function_call", "id": id, **item})
 
@@ -108,91 +201,10 @@ def _about(type: str, index: int | None, **said: Any) -> Event:
     return {"type": type, **said, **({} if index is None else {"output_index": index})}
 
 
-ONE: dict[str, Any] = {"call_id": "a", "name": "note"}
-TWO: dict[str, Any] = {"call_id": "b", "name": "note"}
-
-
 def streamed(id: str, index: int | None, facts: dict[str, Any], text: str) -> tuple[Event, ...]:
     """A call as it should stream: announced, in two pieces, whole."""
     pieces = (piece(text[:6], id, index), piece(text[6:], id, index))
     return (added(id, index, **facts, arguments=""), *pieces, whole(id, index, **facts, arguments=text))
-
-
-RESPONSE_SHAPES = {
-    "index gaps": Shape((*streamed("x", 3, ONE, A), *streamed("y", 7, TWO, B), ended()), BOTH),
-    "the same index for two calls": Shape((*streamed("x", 0, ONE, A), *streamed("y", 0, TWO, B), ended()), BOTH),
-    "the same index, interleaved": Shape(
-        (added("x", 0, **ONE), added("y", 0, **TWO), piece(A, "x", 0), piece(B, "y", 0),
-         whole("x", 0, **ONE, arguments=A), whole("y", 0, **TWO, arguments=B), ended()), BOTH
-    ),
-    "announced in every chunk": Shape(
-        (added("x", 0, **ONE), piece(A[:6], "x", 0), added("x", 0, **ONE), piece(A[6:], "x", 0),
-         whole("x", 0, **ONE, arguments=A), whole("x", 0, **ONE, arguments=A), ended()), ("noted a",)
-    ),
-    "a late id": Shape(
-        (added("x", 0, name="note"), piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), ended()), ("noted a",)
-    ),
-    "no call id": Shape(
-        (*streamed("x", 0, {"name": "note"}, A), *streamed("y", 1, {"name": "note"}, B), ended()), BOTH
-    ),
-    "no id at all": Shape(
-        (*streamed("", 0, {"name": "note"}, A), *streamed("", 1, {"name": "note"}, B), ended()), BOTH
-    ),
-    "a duplicate call id": Shape(
-        (*streamed("x", 0, ONE, A), *streamed("y", 1, {**TWO, "call_id": "a"}, B), ended()), BOTH
-    ),
-    "a duplicate id": Shape((*streamed("x", 0, ONE, A), *streamed("x", 1, TWO, B), ended()), BOTH),
-    "a duplicate id, interleaved": Shape(
-        (added("x", 0, **ONE), added("x", 1, **TWO), piece(A, "x", 0), piece(B, "x", 1),
-         whole("x", 0, **ONE, arguments=A), whole("x", 1, **TWO, arguments=B), ended()), BOTH
-    ),
-    "another id in every event, and no index": Shape(
-        (added("x1", None, **ONE), piece(A, "x1"), added("y1", None, **TWO), piece(B, "y1"),
-         whole("x3", None, **ONE, arguments=A), whole("y3", None, **TWO, arguments=B), ended()), BOTH
-    ),
-    "the same index, nothing announced": Shape(
-        (whole("", 0, **ONE, arguments=A), whole("", 0, **TWO, arguments=B), ended()), BOTH
-    ),
-    "pieces after the whole call": Shape(
-        (whole("", 0, **ONE, arguments=A), piece(B, "", 0), ended()), broken=True
-    ),
-    "nothing announced": Shape(
-        (piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), whole("y", 1, **TWO, arguments=B), ended()), BOTH
-    ),
-    "once more at the end, without arguments": Shape(
-        (*streamed("x", 0, ONE, A), ended(output=[{"type": "function_call", "id": "x", **ONE}])), ("noted a",)
-    ),
-    "usage": Shape((*streamed("x", 0, ONE, A), ended(usage={"input_tokens": 1, "output_tokens": 2})), ("noted a",)),
-    "no end marker": Shape((*streamed("x", 0, ONE, A), ended()), ("noted a",), done=False),
-    "cut by length": Shape(
-        (*streamed("x", 0, ONE, A), added("y", 1, **TWO), piece(B[:6], "y", 1),
-         ended("incomplete", incomplete_details={"reason": "max_output_tokens"})), ("noted a", CUT)
-    ),
-    "cut by the content filter": Shape(
-        (added("x", 0, **ONE), piece(A[:6], "x", 0),
-         ended("incomplete", incomplete_details={"reason": "content_filter"})), (CUT,)
-    ),
-    "cut before the arguments": Shape(
-        (added("x", 0, call_id="a", name="ping"), ended("incomplete", incomplete_details={})), (CUT,)
-    ),
-    "cut, and given as if whole": Shape(
-        (added("x", 0, **ONE), whole("x", 0, **ONE, arguments=A[:6], status="incomplete"), ended("incomplete")), (CUT,)
-    ),
-    "a call that never got arguments": Shape((added("x", 0, call_id="a", name="ping"), ended()), broken=True),
-    "no last event": Shape(streamed("x", 0, ONE, A), broken=True),
-    "no last event, no end marker": Shape(streamed("x", 0, ONE, A), broken=True, done=False),
-    "an error in the stream": Shape(
-        (*streamed("x", 0, ONE, A), {"type": "error", "message": "overloaded"}), broken=True
-    ),
-    "a failed response": Shape(
-        (*streamed("x", 0, ONE, A), ended("failed", error={"code": "server_error", "message": "oh"})), broken=True
-    ),
-    "a cancelled response": Shape((*streamed("x", 0, ONE, A), ended("cancelled")), broken=True),
-    "nothing at all": Shape((), broken=True),
-}  # fmt: skip
-
-
-SHAPES = {"chat": CHAT_SHAPES, "responses": RESPONSE_SHAPES}
 
 
 def words(api: str, text: str) -> tuple[Event, ...]:

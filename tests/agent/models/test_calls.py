@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.calls import LONGEST_ID, read_calls, with_ids
+from agent.models.calls import LONGEST_ID, read_calls, with_ids, without_repeats
 from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
+from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall, StopReason
 from tests.tables import rows
 
 UNNAMED = "the call has no tool name; name one of the tools"
@@ -76,6 +76,7 @@ def test_law_ids_are_unique_and_deterministic(given_ids: list[str]) -> None:
         ("{'a': 1}", "arguments are not valid JSON"),
         ("ls -l", "arguments are not valid JSON"),
         ('{"a": 1} {"b": 2}', "arguments are not valid JSON: extra data at character 10"),
+        ('{"a": 1}</tool_call>', "arguments are not valid JSON: extra data at character 9"),
         ('{"a": "\n"}', "arguments are not valid JSON: invalid control character"),
         ('{"a": "\\x"}', "arguments are not valid JSON: invalid \\escape"),
         ('{"a": 1, "a": 2}', "arguments have the key 'a' twice"),
@@ -110,21 +111,32 @@ OFF = '{"command": "rm -rf /tm'
 
 
 @rows(
-    ("stop_reason", "arguments", "beginnings"),
-    [
-        ("length", ("{}", OFF), ("", "truncated")),
-        ("content_filter", ("{}", OFF), ("", "truncated")),
-        *(("length", (last,), ("truncated",)) for last in ("", '{"a": x', '{"a": 1,}')),
-        ("length", ("{x}", "{}"), ("arguments are not valid JSON", "")),
-    ],
+    ("stop_reason", "arguments"),
+    [(reason, arguments) for reason in CUT_OFF for arguments in (("{}", OFF), ("",), ('{"a": 1,}', "{}"), ("{x}",))],
 )
-def test_of_an_answer_that_was_cut_off_whole_calls_are_kept_and_the_last_may_be_truncated(
-    stop_reason: StopReason, arguments: tuple[str, ...], beginnings: tuple[str, ...]
+def test_of_an_answer_that_was_cut_off_every_call_is_truncated(
+    stop_reason: StopReason, arguments: tuple[str, ...]
 ) -> None:
     calls = read(*(RequestedCall("", "bash", text) for text in arguments), stop_reason=stop_reason)
 
-    assert [bool(call.flaw) for call in calls] == [bool(beginning) for beginning in beginnings]
-    assert all((call.flaw or "").startswith(said) for call, said in zip(calls, beginnings, strict=True))
+    told = f"truncated: the answer was cut off ({stop_reason}); send the whole call again, or a shorter one"
+    assert [call.flaw for call in calls] == [told] * len(arguments)
+
+
+@rows(
+    ("arguments", "real"),
+    [
+        *((f"{before}{last}", last) for before in ("{}", "{} ", "{}{}") for last in ('{"a": 1}', '{"a":', "{}")),
+        *((f"{WHOLE}{space}{WHOLE}", WHOLE) for space in ("", "\n")),
+        (f"{WHOLE}{WHOLE}{WHOLE}", WHOLE),
+        *(
+            (text, text)
+            for text in ("", "{}", " {} ", '{"a": 1}{"b": 2}', '{"a": 1}{}', WHOLE + WHOLE[:9], "{}x", "null")
+        ),
+    ],
+)
+def test_what_gateways_say_before_the_real_arguments_is_left_out(arguments: str, real: str) -> None:
+    assert without_repeats(arguments) == real
 
 
 def test_the_conversation_carries_the_ids_of_the_loop() -> None:

@@ -1,129 +1,253 @@
-"""Every shape in which servers stream an answer assembles to the same answer, or to none."""
+"""The wire of chat completions: every shape in which servers stream an answer, and the request that goes out."""
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.chat import LONGEST_ANSWER, Assembly
-from agent.models.model import Answer, Delta, ModelError
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
-from tests.agent.models.shapes import CALLS, delta, interleave
+from agent.models.chat import LONGEST_ANSWER, Assembly, render_messages
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.tools.schemas import ToolSchema
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    RequestedCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from tests.agent.models.shapes import (
+    CALLS,
+    TWO,
+    A,
+    B,
+    Call,
+    Event,
+    Shape,
+    assert_carried_out,
+    assert_read,
+    call,
+    call_piece,
+    delta,
+    interleave,
+)
 from tests.tables import rows
 
-Piece = dict[str, Any]
+pytestmark = pytest.mark.anyio
+
+Piece = tuple[int | str | None, str | None, str | None, str | None] | Event
+"""A piece of a call: index, id, name and arguments, None for what is not there; or the piece itself."""
+
+
+def chunk(piece: Piece) -> Event:
+    if isinstance(piece, dict):
+        return delta(tool_calls=[piece])
+    facts = {key: value for key, value in zip(("index", "id", "name"), piece, strict=False) if value is not None}
+    return call(piece[3], **facts)
+
+
+def of(pieces: Iterable[Piece], calls: Sequence[Call], finish: str = "tool_calls", **more: Any) -> Shape:
+    """A shape of pieces, each in a chunk of its own, and a finish reason."""
+    return Shape((*map(chunk, pieces), delta(finish)), calls, **more)
+
+
+HALF = (0, "a", "note", A[:6])
+FIRST, SECOND = (0, "a", "note", A), (1, "b", "read", B)
+
+CALLS_IN_PIECES: dict[str, tuple[list[Piece], Sequence[Call]]] = {
+    "indices that do not begin in order": ([(1, "b", "read", B), (0, "a", "note", A)], TWO),
+    "index as text": ([("0", "a", "note", A[:4]), ("0", None, None, A[4:])], TWO[:1]),
+    "index late": ([(None, "a", "note", A[:5]), (0, "a", None, A[5:])], TWO[:1]),
+    "same index for two calls, interleaved by id": (
+        [(0, "a", "note", A[:5]), (0, "b", "read", B[:3]), (0, "a", None, A[5:]), (0, "b", None, B[3:])], TWO,
+    ),
+    "same index for two calls, no id": (
+        [(0, None, "note", A), (0, None, "read", B)], [("", "note", A), ("", "read", B)],
+    ),
+    "same index for two calls, no id, no arguments": (
+        [(0, None, "note", ""), (0, None, "read", B)], [("", "note", ""), ("", "read", B)],
+    ),
+    "same index and name, no id": ([(0, None, "note", A)] * 2, [("", "note", A)] * 2),
+    "name repeated, no index, no id": (
+        [(None, None, "note", A[:5]), (None, None, "note", A[5:]), (None, None, "read", B)],
+        [("", "note", A), ("", "read", B)],
+    ),
+    "the whole call once more at the end": ([(0, "a", "note", A)] * 2, TWO[:1]),
+    "empty pieces after the whole call": (
+        [(0, "a", "note", A), (0, "a", "note", ""), (0, None, None, ""), (0, None, None, None)], TWO[:1],
+    ),
+    "late id, no index": ([(None, None, "note", A[:5]), (None, "a", None, A[5:]), (None, "b", "read", B)], TWO),
+    "late name": ([(0, "a", None, ""), (0, None, "note", A)], TWO[:1]),
+    "name in pieces": ([(0, "a", "no", ""), (0, None, "te", ""), (0, None, None, A)], TWO[:1]),
+    "name that grows": ([(0, "a", "no", ""), (0, "a", "note", A)], TWO[:1]),
+    "braces in a text, the name in every piece": (
+        [(0, "a", "note", text) for text in ('{"text": "}', "\\", '"}', "{}", '"', "}", " \n")],
+        [("a", "note", '{"text": "}\\"}{}"} \n')],
+    ),
+    "what only looks like an object": ([(0, "a", "note", "{]}"), (0, "a", "note", "}")], [("a", "note", "{]}}")]),
+    "an index late, and last": (
+        [(0, "a", "note", A[:5]), (None, "b", "read", B[:3]), (1, None, None, B[3:]), (None, "a", None, A[5:])], TWO,
+    ),
+    "no id, no index, same name": ([(None, None, "note", A)] * 2, [("", "note", A)] * 2),
+    "duplicate id, interleaved": (
+        [(0, "a", "note", A[:5]), (1, "a", "read", B[:3]), (0, "a", None, A[5:]), (1, "a", None, B[3:])],
+        [("a", "note", A), ("a", "read", B)],
+    ),
+    "duplicate id, no index": (
+        [(None, "a", "note", A), (None, "a", "note", B)], [("a", "note", A), ("a", "note", B)],
+    ),
+    "half characters": (
+        [(0, "a", "note", '{"x": "\ud83d'), (0, None, None, '\ude00"}')], [("a", "note", '{"x": "😀"}')],
+    ),
+    "a piece that repeats the beginning": (
+        [(0, "a", "note", text) for text in ('{"', '{"', ": null}")], [("a", "note", '{"{": null}')],
+    ),
+    "null id": ([{"index": 0, "id": None, "function": {"name": "note", "arguments": A}}], [("", "note", A)]),
+    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
+    "arguments as an object": (
+        [{"index": 0, "id": "a", "function": {"name": "note", "arguments": {"n": 1}}}], [("a", "note", '{"n": 1}')],
+    ),
+    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "note", "arguments": None}}], [("a", "note", "")]),
+    "nonsense beside": ([{}, (0, "a", "note", A), {"index": 0, "function": 3}], TWO[:1]),
+    "a duplicate id": ([FIRST, (1, "a", "read", B)], [("a", "note", A), ("a", "read", B)]),
+    "no name": ([(0, "a", "", A)], [("a", "", A)]),
+    "unterminated JSON": ([HALF, SECOND], [("a", "note", A[:6]), TWO[1]]),
+    "JSON that is none": ([(0, "a", "note", "{text: a}")], [("a", "note", "{text: a}")]),
+    "doubly encoded JSON": ([(0, "a", "note", '"{}"')], [("a", "note", '"{}"')]),
+    "whole, and a tail": ([(0, "a", "note", A + "</tool_call>")], [("a", "note", A + "</tool_call>")]),
+    "no arguments": ([(0, "a", "ping", "")], [("a", "ping", "")]),
+    "null for arguments": ([(0, "a", "ping", "null")], [("a", "ping", "null")]),
+    "an unknown tool": ([(0, "a", "nota", A)], [("a", "nota", A)]),
+    "an empty object first": ([(0, "a", "note", "{}"), (0, None, None, A)], TWO[:1]),
+    "an empty object first, then the call again": ([(0, "a", "note", "{}"), FIRST], TWO[:1]),
+    "an empty object first, then the call again, no id": (
+        [(0, None, "ping", "{}"), (0, None, "ping", '{"at": "a"}')], [("", "ping", '{"at": "a"}')],
+    ),
+    "an empty object first, no index": ([(None, "a", "note", "{}"), (None, "a", "note", A)], TWO[:1]),
+    "an empty object first, arguments in pieces": (
+        [(0, "a", "note", "{}"), (0, None, None, A[:6]), (0, None, None, A[6:])], TWO[:1],
+    ),
+    "an empty object first, in each of two calls": (
+        [(0, "a", "note", "{}"), (1, "b", "read", "{}"), (0, None, None, A), (1, None, None, B)], TWO,
+    ),
+    "an empty object first, and the rest breaks off": (
+        [(0, "a", "note", "{}"), (0, None, None, A[:6])], [("a", "note", A[:6])],
+    ),
+    "an empty object alone": ([(0, "a", "ping", "{}")], [("a", "ping", "{}")]),
+    "two calls without arguments": (
+        [(0, "a", "ping", "{}"), (1, "b", "ping", "{}")], [("a", "ping", "{}"), ("b", "ping", "{}")],
+    ),
+    "the same arguments twice": ([FIRST, (0, None, None, A)], TWO[:1]),
+    "other arguments after the first": ([FIRST, (0, None, None, B)], [("a", "note", A + B)]),
+}  # fmt: skip
+
+CUT_OFF = {
+    "length": "length", "max_tokens": "length", "MAX_TOKENS": "length", "max_output_tokens": "length",
+    "maxTokens": "length", "FINISH_REASON_MAX_TOKENS": "length", "model_context_window_exceeded": "length",
+    "content_filter": "content_filter", "contentFilter": "content_filter", "content-filter": "content_filter",
+    "SAFETY": "content_filter", "RECITATION": "content_filter", "refusal": "content_filter",
+    "insufficient_system_resource": "incomplete", "abort": "incomplete", "cancelled": "incomplete",
+    "time_limit": "incomplete", "pause_turn": "incomplete", "unheard of": "incomplete",
+}  # fmt: skip
+WHOLE = (
+    "stop", "STOP", "tool_calls", "tool_use", "toolUse", "function_call", "eos", "end_turn", "stop_sequence",
+    "COMPLETE", "FINISH_REASON_STOP",
+)  # fmt: skip
+
+ERRORS: list[Event] = [
+    {"error": {"message": "overloaded"}}, {"error": "overloaded"}, {"object": "error", "message": "overloaded"},
+    {"message": "overloaded", "code": 503}, {"detail": "overloaded"},
+    {"type": "error", "message": "overloaded"},
+    {"code": "503", "msg": "overloaded"}, {"error": [{"message": "overloaded"}]},
+    {"choices": [], "error": {"message": "overloaded"}}, {"errors": [{"message": "overloaded"}]},
+]  # fmt: skip
+
+SHAPES: dict[str, Shape] = {
+    **{name: of(*row) for name, row in CALLS_IN_PIECES.items()},
+    **{f"calls, {said}": of([FIRST], TWO[:1], said) for said in WHOLE},
+    **{f"calls, {said}": of([FIRST, (*HALF[:3], "")], TWO[:1], said, stop=stop) for said, stop in CUT_OFF.items()},
+    **{f"no arguments, {said}": of([(0, "a", "ping", "")], [("a", "ping", "")], said, stop=stop)
+       for said, stop in CUT_OFF.items()},
+    "cut off, and then a stop": Shape((chunk(FIRST), delta("length"), delta("stop")), TWO[:1], "length"),
+    "a stop, and then cut off": Shape((chunk(FIRST), delta("stop"), delta("length")), TWO[:1], "length"),
+    "another choice": Shape(
+        ({"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]},
+         chunk(FIRST), delta("stop")),
+        TWO[:1],
+    ),
+    "a reason in every chunk": Shape(
+        ({**chunk(HALF), "choices": [{**chunk(HALF)["choices"][0], "finish_reason": ""}]},
+         chunk((0, None, None, A[6:])), delta("tool_calls")), TWO[:1],
+    ),
+    "the legacy form": Shape(
+        (delta(function_call={"name": "note", "arguments": ""}), delta(function_call={"arguments": A}),
+         delta("function_call")), [("", "note", A)],
+    ),
+    **{
+        f"also in the legacy form, {order}": Shape((*chunks, delta("tool_calls")), TWO[:1])
+        for order, chunks in {
+            "together": [delta(**chunk(FIRST)["choices"][0]["delta"], function_call={"name": "note", "arguments": A})],
+            "first": [delta(function_call={"name": "note", "arguments": A}), chunk(FIRST)],
+            "last": [chunk(FIRST), delta(function_call={"name": "note", "arguments": A})],
+        }.items()
+    },
+    "entries of one list": Shape(
+        (delta(tool_calls=[call_piece("{}", id="a", name="ping"), call_piece("{}", id="a", name="ping")]),
+         delta("tool_calls")), [("a", "ping", "{}")] * 2,
+    ),
+    "no streaming": Shape(
+        ({"choices": [{"message": {"content": "x", "tool_calls": [call_piece(A, id="a", name="note")]},
+                       "finish_reason": "stop"}]},), TWO[:1], text="x",
+    ),
+    "the message once more": Shape(
+        (chunk(FIRST), {"choices": [{"message": {"content": None, "tool_calls": [call_piece(A, id="a", name="note")]},
+                                     "finish_reason": "stop"}]}), TWO[:1],
+    ),
+    "no end marker": of([FIRST], TWO[:1], done=False),
+    "no finish reason": Shape((chunk(FIRST),), broken=True),
+    "no finish reason, no end marker": Shape((chunk(FIRST),), broken=True, done=False),
+    "finish reason error": of([FIRST], (), "error", broken=True),
+    "finish reason network_error": of([FIRST], (), "network_error", broken=True),
+    "a call that the server could not read": of([], (), "MALFORMED_FUNCTION_CALL", broken=True),
+    **{
+        f"an error in the stream, {number}": Shape((chunk(FIRST), error, delta("tool_calls")), broken=True)
+        for number, error in enumerate(ERRORS)
+    },
+    "nothing at all": Shape((), broken=True),
+}  # fmt: skip
+"""What servers sent, and what it means."""
+
+
+@rows(("name", "shape"), SHAPES.items())
+async def test_calls_are_read_from_any_shape_of_stream(name: str, shape: Shape) -> None:
+    await assert_read("chat", shape)
+
+
+@pytest.mark.slow
+@rows(("name", "shape"), SHAPES.items())
+async def test_what_was_cut_off_never_runs_and_every_call_has_one_answer(
+    name: str, shape: Shape, tmp_path: Path
+) -> None:
+    await assert_carried_out("chat", shape, tmp_path)
 
 
 def assemble(chunks: Iterable[object]) -> Answer:
-    assembly = Assembly()
+    assembly = Assembly("m")
     for chunk in chunks:
         assembly.feed(chunk)
     return assembly.answer()
 
 
-def piece(arguments: str | None = None, **said: Any) -> Piece:
-    """A piece of a call: index, id and name where given, arguments where not None."""
-    function = {
-        key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
-    }
-    return {**said, "function": function} if function else said
-
-
-def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:
+def calls_of(pieces: Sequence[Event], finish: str = "tool_calls") -> list[Call]:
     """The calls that pieces make, when each comes in a chunk of its own."""
     answer = assemble([*(delta(tool_calls=[piece]) for piece in pieces), delta(finish)])
     return [(call.id, call.name, call.arguments) for call in answer.message.calls]
-
-
-A, B = '{"command": "ls"}', '{"path": "x"}'
-TWO = [("a", "bash", A), ("b", "read", B)]
-
-Given = tuple[int | str | None, str | None, str | None, str | None] | Piece
-"""A piece of a call: index, id, name and arguments, None for what is not there; or the piece itself."""
-
-SHAPES: dict[str, tuple[list[Given], list[tuple[str, str, str]]]] = {
-    "indices that do not begin in order": ([(1, "b", "read", B), (0, "a", "bash", A)], TWO),
-    "index as text": ([("0", "a", "bash", A[:4]), ("0", None, None, A[4:])], TWO[:1]),
-    "index late": ([(None, "a", "bash", A[:5]), (0, "a", None, A[5:])], TWO[:1]),
-    "same index for two calls, interleaved by id": (
-        [(0, "a", "bash", A[:5]), (0, "b", "read", B[:3]), (0, "a", None, A[5:]), (0, "b", None, B[3:])], TWO,
-    ),
-    "same index for two calls, no id": (
-        [(0, None, "bash", A), (0, None, "read", B)], [("", "bash", A), ("", "read", B)],
-    ),
-    "same index for two calls, no id, no arguments": (
-        [(0, None, "bash", ""), (0, None, "read", B)], [("", "bash", ""), ("", "read", B)],
-    ),
-    "same index and name, no id": ([(0, None, "bash", A)] * 2, [("", "bash", A)] * 2),
-    "name repeated, no index, no id": (
-        [(None, None, "bash", A[:5]), (None, None, "bash", A[5:]), (None, None, "read", B)],
-        [("", "bash", A), ("", "read", B)],
-    ),
-    "the whole call once more at the end": ([(0, "a", "bash", A)] * 2, TWO[:1]),
-    "empty pieces after the whole call": (
-        [(0, "a", "bash", A), (0, "a", "bash", ""), (0, None, None, ""), (0, None, None, None)], TWO[:1],
-    ),
-    "late id, no index": ([(None, None, "bash", A[:5]), (None, "a", None, A[5:]), (None, "b", "read", B)], TWO),
-    "late name": ([(0, "a", None, ""), (0, None, "bash", A)], TWO[:1]),
-    "name in pieces": ([(0, "a", "ba", ""), (0, None, "sh", ""), (0, None, None, A)], TWO[:1]),
-    "name that grows": ([(0, "a", "ba", ""), (0, "a", "bash", A)], TWO[:1]),
-    "braces in a text, the name in every piece": (
-        [(0, "a", "bash", text) for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
-        [("a", "bash", '{"a": "}\\"}{}"} \n')],
-    ),
-    "what only looks like an object": ([(0, "a", "bash", "{]}"), (0, "a", "bash", "}")], [("a", "bash", "{]}}")]),
-    "an index late, and last": (
-        [(0, "a", "bash", A[:5]), (None, "b", "read", B[:3]), (1, None, None, B[3:]), (None, "a", None, A[5:])], TWO,
-    ),
-    "no id, no index, same name": ([(None, None, "bash", A)] * 2, [("", "bash", A)] * 2),
-    "duplicate id, interleaved": (
-        [(0, "a", "bash", A[:5]), (1, "a", "read", B[:3]), (0, "a", None, A[5:]), (1, "a", None, B[3:])],
-        [("a", "bash", A), ("a", "read", B)],
-    ),
-    "duplicate id, no index": (
-        [(None, "a", "bash", A), (None, "a", "bash", B)], [("a", "bash", A), ("a", "bash", B)],
-    ),
-    "half characters": (
-        [(0, "a", "bash", '{"x": "\ud83d'), (0, None, None, '\ude00"}')], [("a", "bash", '{"x": "😀"}')],
-    ),
-    "a piece that repeats the beginning": (
-        [(0, "a", "bash", text) for text in ('{"', '{"', ": null}")], [("a", "bash", '{"{": null}')],
-    ),
-    "null id": ([{"index": 0, "id": None, "function": {"name": "bash", "arguments": A}}], [("", "bash", A)]),
-    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
-    "arguments as an object": (
-        [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": {"n": 1}}}], [("a", "bash", '{"n": 1}')],
-    ),
-    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
-    "nonsense beside": ([{}, (0, "a", "bash", A), {"index": 0, "function": 3}], TWO[:1]),
-}  # fmt: skip
-
-
-def as_piece(given: Given) -> Piece:
-    if isinstance(given, dict):
-        return given
-    said = {key: value for key, value in zip(("index", "id", "name"), given, strict=False) if value is not None}
-    return piece(given[3], **said)
-
-
-@rows("shape", SHAPES)
-def test_calls_are_assembled_from_any_shape_of_stream(shape: str) -> None:
-    pieces, expected = SHAPES[shape]
-
-    assert calls_of([*map(as_piece, pieces)]) == expected
-
-
-def test_the_legacy_function_call_is_read() -> None:
-    chunks = [delta(function_call=piece("", name="bash")["function"]), delta(function_call={"arguments": A})]
-
-    answer = assemble([*chunks, delta("function_call")])
-
-    assert answer.message.calls == (RequestedCall("", "bash", A),)
-    assert answer.stop_reason == "tool_calls"
 
 
 @rows(
@@ -140,17 +264,6 @@ def test_the_legacy_function_call_is_read() -> None:
 )
 def test_text_is_assembled_from_any_shape_of_stream(said: dict[str, Any], text: str) -> None:
     assert assemble([delta("stop", **said)]).message == AssistantMessage(text)
-
-
-@rows(
-    "said",
-    [{"reasoning_content": "hm"}, {"reasoning": "hm"}, {"reasoning_content": "hm", "reasoning": "hm"}],
-)
-def test_reasoning_is_assembled_from_any_shape_of_stream(said: dict[str, Any]) -> None:
-    assembly = Assembly()
-
-    assert assembly.feed(delta("stop", **said)) == (Delta("hm", "reasoning"),)
-    assert assembly.answer().message == AssistantMessage(reasoning="hm")
 
 
 USAGE = {"prompt_tokens": 5, "completion_tokens": 3}
@@ -171,49 +284,20 @@ def test_usage_is_read_from_chunks_with_and_without_choices(chunks: list[object]
     assert assemble(chunks) == Answer(AssistantMessage("x"), "stop", Usage(5, 3))
 
 
-@rows("usage", [{"prompt_tokens": -1, "completion_tokens": "many"}, [], "none", None, {}])
-def test_usage_without_counts_is_zero(usage: object) -> None:
-    assert assemble([{**delta("stop", content="x"), "usage": usage}]).usage == Usage()
+NO_USAGES: list[object] = [[], "none", None, {}]
+USAGES: list[tuple[object, Usage]] = [
+    ({"prompt_tokens": 5, "completion_tokens": 3}, Usage(5, 3)),
+    ({"prompt_tokens": 5.0, "completion_tokens": 3.0}, Usage(5, 3)),
+    ({"input_tokens": 5, "output_tokens": 3}, Usage(5, 3)),
+    ({"prompt_tokens": -1, "completion_tokens": "many"}, Usage()),
+    ({"prompt_tokens": float("inf"), "completion_tokens": float("nan")}, Usage()),
+    *((nothing, Usage()) for nothing in NO_USAGES),
+]
 
 
-@rows(
-    ("finish", "with_call", "without"),
-    [
-        ("stop", "tool_calls", "stop"),
-        ("tool_calls", "tool_calls", "stop"),
-        ("function_call", "tool_calls", "stop"),
-        ("eos", "tool_calls", "stop"),
-        ("length", "length", "length"),
-        ("max_tokens", "length", "length"),
-        ("content_filter", "content_filter", "content_filter"),
-    ],
-)
-def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str, without: str) -> None:
-    call = piece(A, index=0, id="a", name="bash")
-
-    assert assemble([delta(finish, content="x")]).stop_reason == without
-    answer = assemble([delta(tool_calls=[call]), delta(finish)])
-    assert answer.stop_reason == with_call
-    assert len(answer.message.calls) == 1
-
-
-def test_entries_of_one_list_are_calls_of_their_own() -> None:
-    two = [piece("{}", id="a", name="bash"), piece("{}", id="a", name="bash")]
-
-    answer = assemble([delta("tool_calls", tool_calls=two)])
-
-    assert [call.name for call in answer.message.calls] == ["bash", "bash"]
-
-
-@rows("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
-def test_a_finish_reason_that_says_cut_off_wins(finishes: Sequence[str | None]) -> None:
-    assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
-
-
-def test_choices_with_another_index_are_ignored() -> None:
-    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
-
-    assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"
+@rows(("told", "usage"), USAGES)
+def test_usage_is_counted_in_whole_tokens(told: object, usage: Usage) -> None:
+    assert assemble([{**delta("stop", content="x"), "usage": told}]).usage == usage
 
 
 def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
@@ -233,19 +317,12 @@ def test_listeners_are_shown_no_half_of_a_character() -> None:
     assert "".join(each.text for each in shown if each.kind == "arguments") == '{"x": "😀"}'
 
 
-@rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
-def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
+@rows("chunk", [7, None, "x", []])
+def test_a_chunk_that_is_no_object_breaks_the_stream(chunk: object) -> None:
     with pytest.raises(ModelError) as caught:
         assemble([delta(content="x"), chunk, delta("stop")])
 
     assert caught.value.retryable
-
-
-def test_a_whole_message_counts_unless_it_sums_up_what_streamed() -> None:
-    message = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
-
-    assert assemble([message]).message.text == "x"
-    assert assemble([delta(content="x"), message]).message.text == "x"
 
 
 def test_an_endless_answer_is_an_error() -> None:
@@ -256,39 +333,95 @@ def test_an_endless_answer_is_an_error() -> None:
     assert caught.value.reason == "answer_too_long"
 
 
-@rows("order", ["together", "legacy first", "legacy last"])
-def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
-    legacy: Any = {"function_call": {"name": "bash", "arguments": A}}
-    said: Any = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
-    chunks = {
-        "together": [delta(**said, **legacy)],
-        "legacy first": [delta(**legacy), delta(**said)],
-        "legacy last": [delta(**said), delta(**legacy)],
-    }
+# Fields that are not of the format come back to the server that sent them, and to no other
 
-    answer = assemble([*chunks[order], delta("tool_calls")])
 
-    assert answer.message.calls == (RequestedCall("a", "bash", A),)
+SIGNED: Event = {"extra_content": {"google": {"thought_signature": "abc"}}}
+THOUGHT = {"type": "reasoning.text", "index": 0, "format": "x-v1"}
+KEPT: dict[str, tuple[list[Event], Event, list[Event]]] = {
+    "reasoning_content": (
+        [{"reasoning_content": "I "}, {"reasoning_content": "look."}], {"reasoning_content": "I look."}, [],
+    ),
+    "reasoning": ([{"reasoning": "I look."}], {"reasoning": "I look."}, []),
+    "details in pieces": (
+        [{"reasoning_details": [{**THOUGHT, "text": "I "}]}, {"reasoning_details": [{**THOUGHT, "text": "look."}]},
+         {"reasoning_details": [{**THOUGHT, "signature": "abc"}]},
+         {"reasoning_details": [{"type": "reasoning.encrypted", "data": "secret", "id": "r1"}]}],
+        {"reasoning_details": [{**THOUGHT, "text": "I look.", "signature": "abc"},
+                               {"type": "reasoning.encrypted", "data": "secret", "id": "r1"}]}, [],
+    ),
+    "beside the message": ([{"content": "x", **SIGNED}], SIGNED, []),
+    "beside a call": (
+        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "ping"}, **SIGNED}]}], {}, [SIGNED],
+    ),
+    "beside the second of two calls": (
+        [{"tool_calls": [{"index": n, "id": f"{n}", "function": {"name": "ping"}, **({} if n == 0 else SIGNED)}]}
+         for n in (0, 1)], {}, [{}, SIGNED],
+    ),
+    "repeated in each piece": (
+        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "ping", "arguments": part}, **SIGNED}]}
+         for part in ("{", "}")], {}, [SIGNED],
+    ),
+    "within the function": (
+        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "ping", "thought_signature": "abc"}}]}],
+        {}, [{"function": {"thought_signature": "abc", "name": "ping", "arguments": "{}"}}],
+    ),
+    "nothing": ([{"content": "x", "audio": None, "annotations": [], "reasoning_content": ""}], {}, []),
+}  # fmt: skip
+
+
+@rows(("name", "said", "beside", "calls"), [(name, *row) for name, row in KEPT.items()])
+def test_fields_that_are_not_of_the_format_come_back_to_the_same_model_alone(
+    name: str, said: list[Event], beside: Event, calls: list[Event]
+) -> None:
+    message = assemble([*(delta(**part) for part in said), delta("stop")]).message
+
+    [sent], [elsewhere] = rendered(message), rendered(message, source="http://other#m")
+
+    plain = {"role": "assistant", "content": sent["content"]}
+    asked = [
+        {"id": call.id, "type": "function", "function": {"name": "ping", "arguments": "{}"}} for call in message.calls
+    ]
+    extended = [{**call, **more} for call, more in zip(asked, calls or [{}] * len(asked), strict=True)]
+    assert elsewhere == plain | ({"tool_calls": asked} if asked else {})
+    assert sent == plain | beside | ({"tool_calls": extended} if asked else {})
+
+
+@rows(
+    "said",
+    [{"reasoning_content": "hm"}, {"reasoning": "hm"}, {"reasoning_content": "hm", "reasoning": "hm"}],
+)
+def test_reasoning_is_shown_whatever_its_field_is_called(said: Event) -> None:
+    assembly = Assembly()
+
+    assert assembly.feed(delta("stop", **said)) == (Delta("hm", "reasoning"),)
+    assert (assembly.answer().message.text, assembly.answer().message.reasoning) == ("", "hm")
 
 
 # However long an answer is, assembling it takes linear time.
 
 
-def braces(number: int) -> Sequence[Piece]:
-    return [piece('{"a": "', index=0, id="a", name="bash"), *[piece("}", index=0, id="a", name="bash")] * number]
+def braces(number: int) -> Sequence[Event]:
+    return [
+        call_piece('{"a": "', index=0, id="a", name="bash"),
+        *[call_piece("}", index=0, id="a", name="bash")] * number,
+    ]
 
 
-def closed(number: int) -> Sequence[Piece]:
-    return [piece('{"a": "b"}', index=0, id="a", name="bash"), *[piece(" ", index=0, id="a", name="bash")] * number]
+def closed(number: int) -> Sequence[Event]:
+    return [
+        call_piece('{"a": "b"}', index=0, id="a", name="bash"),
+        *[call_piece(" ", index=0, id="a", name="bash")] * number,
+    ]
 
 
-def interleaved(number: int) -> Sequence[Piece]:
-    return [piece("x", index=place, id=f"c{place}", name="bash") for _ in range(4) for place in range(number)]
+def interleaved(number: int) -> Sequence[Event]:
+    return [call_piece("x", index=place, id=f"c{place}", name="bash") for _ in range(4) for place in range(number)]
 
 
-def late(number: int) -> Sequence[Piece]:
-    begun = [piece("x", index=place, name="bash") for place in range(number)]
-    return [*begun, *(piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
+def late(number: int) -> Sequence[Event]:
+    begun = [call_piece("x", index=place, name="bash") for place in range(number)]
+    return [*begun, *(call_piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
 
 
 @pytest.mark.slow
@@ -297,7 +430,7 @@ def test_the_work_grows_with_the_pieces_and_not_with_their_square(hostile: Any) 
     assert work(hostile(400)) < 2.2 * work(hostile(200))
 
 
-def work(pieces: Sequence[Piece]) -> int:
+def work(pieces: Sequence[Event]) -> int:
     """The calls that assembling takes, and the characters that are parsed or copied in them."""
     done = 0
 
@@ -361,13 +494,114 @@ def _expected(calls: Any, said: set[str]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _stream(number: int, name: str, given: Any, first: set[str], later: set[str], random: Any) -> list[Piece]:
+def _stream(number: int, name: str, given: Any, first: set[str], later: set[str], random: Any) -> list[Event]:
     """One call, cut at random places; at least two pieces, so that what is said later is said."""
     text = json.dumps(given, ensure_ascii=False)
     cuts = sorted(random.sample(range(1, len(text)), random.randint(1, min(4, len(text) - 1))))
     texts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     facts = {"index": number, "id": f"id{number}", "name": name}
     return [
-        piece(text, **{key: facts[key] for key in (later if position else first)})
+        call_piece(text, **{key: facts[key] for key in (later if position else first)})
         for position, text in enumerate(texts)
     ]
+
+
+# Requests
+
+
+BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
+
+
+def rendered(*messages: Message, system: str = "", reasoning_field: str = "", source: str = "m") -> list[Event]:
+    return render_messages(ModelRequest(system, messages, (BASH,)), reasoning_field, source)
+
+
+def rendered_call(name: str = "bash", arguments: str = "{}") -> object:
+    [message] = rendered(AssistantMessage(calls=(RequestedCall("a", name, arguments),)))
+    assert message["content"] is None
+    [call] = message["tool_calls"]
+    return call
+
+
+def test_a_conversation_is_rendered_for_chat_completions() -> None:
+    call = RequestedCall("a", "bash", '{"command": "ls"}')
+
+    messages = rendered(
+        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", "x"), AssistantMessage("Done."),
+        system="Be brief.",
+    )  # fmt: skip
+
+    assert messages == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}},
+        ]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+        {"role": "assistant", "content": "Done."},
+    ]  # fmt: skip
+
+
+@rows(
+    ("arguments", "sent"),
+    [
+        *((text, text) for text in ("{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}')),
+        *((text, "{}") for text in ("", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls")),
+    ],
+)
+def test_argument_text_goes_back_as_the_model_wrote_it_or_as_an_empty_object(arguments: str, sent: str) -> None:
+    assert rendered_call(arguments=arguments) == {
+        "id": "a", "type": "function", "function": {"name": "bash", "arguments": sent},
+    }  # fmt: skip
+
+
+@rows(
+    ("name", "sent"),
+    [("", "unnamed"), (" ", "unnamed"), ("multi_tool.parallel", "multi_tool_parallel"), ("my.bash", "my.bash"),
+     ("x" * 99, "x" * 64)],
+)  # fmt: skip
+def test_names_that_a_provider_refuses_are_replaced_unless_a_tool_has_them(name: str, sent: str) -> None:
+    assert rendered_call(name) == {"id": "a", "type": "function", "function": {"name": sent, "arguments": "{}"}}
+
+
+def test_text_that_cannot_be_encoded_is_mended() -> None:
+    messages = rendered(
+        UserMessage("\ud800x"), ToolMessage("a", "\udc80"), AssistantMessage("\udfff"), system="\ud83d\ude00"
+    )
+
+    assert [message["content"] for message in messages] == ["😀", "\ufffdx", "\ufffd", "\ufffd"]
+
+
+PNG = Image("image/png", b"\x89PNG")
+PART: dict[str, Any] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+
+
+def test_images_of_a_person_are_parts_of_the_message() -> None:
+    assert rendered(UserMessage("look", (PNG, PNG)), UserMessage("", (PNG,))) == [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, PART, PART]},
+        {"role": "user", "content": [PART]},
+    ]
+
+
+def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
+    """A message in between would part a call from its answer, and providers refuse that."""
+    calls = tuple(RequestedCall(id, "my.bash") for id in ("a", "b"))
+
+    messages = rendered(
+        AssistantMessage(calls=calls), ToolMessage("a", "x", images=(PNG,)), ToolMessage("b", "y"), UserMessage("go on")
+    )
+
+    assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user", "user"]
+    assert messages[1]["content"] == "x\n[image/png, 4 bytes: shown in the next message]"
+    assert messages[3]["content"] == [{"type": "text", "text": "Shown by the call a:"}, PART]
+    assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
+
+
+def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
+    message = AssistantMessage("hi", reasoning="hm")
+
+    assert rendered(message) == [{"role": "assistant", "content": "hi"}]
+    assert rendered(message, reasoning_field="reasoning_content") == [
+        {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    ]
+    assert rendered(AssistantMessage("hi"), reasoning_field="reasoning") == rendered(AssistantMessage("hi"))

@@ -1,33 +1,26 @@
-"""Agents and the client against servers that send strange streams, over real HTTP: the same answer comes out, or none.
+"""Agents and the client against servers that send strange bytes, over real HTTP: the same answer comes out, or none."""
 
-In every case each call has one answer, the next request is valid, and nothing that was cut off is executed.
-"""
-
+import json
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import repeat
-from pathlib import Path
 from typing import Any, get_args
 
 import anyio
-import httpx2
 import pytest
 
-from agent import Agent, tool
+from agent import Agent
 from agent.effects.loop import seconds_before
 from agent.models import chat, openai_model
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.openai_model import WIRES, Api, OpenAIModel, raw_chunks
+from agent.models.openai_model import Api, OpenAIModel
 from agent.session.agent import Run
-from agent.tools.definition import Tool
-from agent.vocabulary.events import BackoffElapsed, BackoffStarted, CallAnswered, InferenceFailed
+from agent.vocabulary.events import BackoffElapsed, BackoffStarted
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.conftest import DONE, STREAM, Piece, Server, Then, byte_by_byte, frame
-from tests.agent.models.shapes import SHAPES, Shape, added, call, delta, ended, piece, streamed, whole, words
-from tests.agent.soundness import assert_valid_chat, assert_valid_items
+from tests.agent.models.shapes import added, assembled, call, chunks_of, delta, ended, piece, streamed, whole, words
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -52,25 +45,6 @@ async def ask(server: Server, api: Api, timeout: float = 20) -> Answer:
 def is_right(answer: Answer) -> bool:
     [asked] = answer.message.calls
     return (answer.message.text, asked.id, asked.name, asked.arguments) == ("é€", "a", "note", TEXT)
-
-
-async def chunks_of(*pieces: bytes) -> list[object]:
-    """The chunks of a body that comes in these pieces, without a server in between."""
-
-    async def body() -> AsyncIterator[bytes]:
-        for part in pieces:
-            yield part
-
-    response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
-    async with raw_chunks(response, "http://server") as chunks:
-        return [chunk async for chunk in chunks]
-
-
-async def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
-    assembly = WIRES[api].assembly("m")
-    for chunk in await chunks_of(*pieces):
-        assembly.feed(chunk)
-    return assembly.answer()
 
 
 @rows("line_end", ["\n", "\r\n", "\r"])
@@ -151,6 +125,17 @@ async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Serv
     assert is_right(await ask(server, api))
 
 
+@rows("field", [b'error: {"code": 400, "message": "nope"}', b'event: error\ndata: {"code": "400", "message": "nope"}'])
+@pytest.mark.anyio
+async def test_an_error_among_the_events_is_told_in_the_words_of_the_server(server: Server, field: bytes) -> None:
+    server.reply(STREAM, frame(CALLING["chat"][0]), field + b"\n\n")
+
+    with pytest.raises(ModelError, match="nope") as caught:
+        await ask(server, "chat")
+
+    assert not caught.value.retryable
+
+
 @pytest.mark.anyio
 async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
     server: Server, monkeypatch: pytest.MonkeyPatch
@@ -200,66 +185,7 @@ async def test_keep_alive_lines_of_a_server_are_no_events(monkeypatch: pytest.Mo
         assert await chunks_of(*pieces, b'{"a": 1}') == [{"a": 1}]
 
 
-# However a stream is shaped, in both wire formats.
-
-
-CASES = [(api, name) for api in get_args(Api) for name in SHAPES[api]]
-
-
-def recording(ran: list[str]) -> list[Tool]:
-    """Two tools that write down what they did."""
-
-    @tool
-    async def note(text: str) -> str:
-        """Write something down."""
-        ran.append(f"noted {text}")
-        return f"noted {text}"
-
-    @tool
-    async def ping() -> str:
-        """Answer."""
-        ran.append("pong")
-        return "pong"
-
-    return [note, ping]
-
-
-@rows(("api", "name"), CASES)
-@pytest.mark.anyio
-async def test_every_call_has_one_answer_and_what_was_cut_off_never_runs(tmp_path: Path, api: Api, name: str) -> None:
-    with closing(Server()) as server:
-        await check(server, tmp_path, api, SHAPES[api][name])
-
-
-async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
-    ran: list[str] = []
-    server.stream(*shape.events, done=shape.done)
-    server.stream(*words(api, "All done."))
-    model = OpenAIModel("m", api=api, base_url=server.url)
-
-    with Agent(model, recording(ran), workspace=tmp_path, wait=lambda _: 0.0) as agent:
-        run = await agent.run("go")
-
-    assert (run.status, run.text) == ("completed", "All done.")
-    answers = [event.result for event in run.events if isinstance(event, CallAnswered)]
-    assert len(answers) == len(shape.answers)
-    assert all(answer.startswith(start) for answer, start in zip(answers, shape.answers, strict=True)), answers
-    assert ran == shape.ran
-    assert [type(event) for event in run.events if isinstance(event, InferenceFailed | BackoffStarted)] == (
-        [InferenceFailed, BackoffStarted] if shape.broken else []
-    )
-    assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
-    for _, _, body in server.requests:
-        if api == "chat":
-            assert_valid_chat(body["messages"])
-        else:
-            assert_valid_items(body["input"])
-
-
 # What is asked again, after how long, what is not, and how much memory it takes
-
-
-pytestmark = pytest.mark.slow
 
 
 async def run_against(server: Server, waits: list[float] | None = None) -> Run:
@@ -274,6 +200,8 @@ async def run_against(server: Server, waits: list[float] | None = None) -> Run:
         return await agent.run("go")
 
 
+UNREAD = '{"error": {"message": "Failed to call a function.", "code": "tool_use_failed"}}'
+NO_STREAM_OPTIONS = '{"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}'
 FAILURES: dict[str, Callable[[Server], None]] = {
     "429": lambda server: server.answer_status("429 Too Many Requests", "{}"),
     "502 with a web page": lambda server: server.answer_status("502 Bad Gateway", "<html>oh</html>", kind="text/html"),
@@ -281,6 +209,9 @@ FAILURES: dict[str, Callable[[Server], None]] = {
     "reset": lambda server: server.reply(Then.RESET),
     "a stream that breaks": lambda server: server.reply(STREAM, b'data: {"choices": [', Then.RESET),
     "a stream without an end": lambda server: server.stream(),
+    "a call that the server could not read": lambda server: server.answer_status("400 Bad Request", UNREAD),
+    "the same in the stream": lambda server: server.stream({"error": json.loads(UNREAD)["error"]}),
+    "stream_options": lambda server: server.answer_status("422 Unprocessable Entity", NO_STREAM_OPTIONS),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from agent import Agent, Hooks
 from agent.models import openai_model
-from agent.models.failures import broke_off, describe_failure, describe_status, parse_retry_after
+from agent.models.failures import describe_failure, describe_status, parse_retry_after
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
 from agent.models.scripted import ScriptedModel, ScriptError
@@ -299,6 +299,69 @@ def test_a_wrong_model_is_an_error_in_one_sentence(name: str, environ: dict[str,
     assert not caught.value.retryable
 
 
+def test_a_name_may_end_with_options_in_brackets() -> None:
+    url = "http://h:1/v1"
+    assert model_from_name(f"{url}#m[accept_done=true, bridge=true]", {}) == OpenAIModel(
+        "m", base_url=url, accept_done=True, bridge=True
+    )
+    assert model_from_name("m[stream_options=false,reasoning_field=thinking]", {"OPENAI_BASE_URL": url}) == OpenAIModel(
+        "m", base_url=url, stream_options=False, reasoning_field="thinking"
+    )
+    assert model_from_name("m[1m]", {"OPENAI_BASE_URL": url}).name == "m[1m]"
+    for name, said in {
+        "m[acept_done=true]": "there is none; did you mean 'accept_done'",
+        "m[bridge=1]": "bridge is '1'; write bridge=true or bridge=false",
+    }.items():
+        with pytest.raises(ModelError) as caught:
+            model_from_name(name, {"OPENAI_BASE_URL": url})
+        assert said in str(caught.value)
+
+
+@rows(
+    ("below", "path"),
+    [
+        ("?api-version=1&x=a%2Fb", "/v1/chat/completions?api-version=1&x=a%2Fb"),
+        ("/gpt/?api-version=1", "/v1/gpt/chat/completions?api-version=1"),
+        ("/", "/v1/chat/completions"),
+    ],
+)
+async def test_the_query_of_an_address_stays_a_query(server: Server, below: str, path: str) -> None:
+    server.stream(*words("chat", "hello"))
+    server.answer_status("400 No", "{}")
+
+    await ask(server.url + below)
+    error = await failure(server.url + below)
+
+    assert [line.split()[1] for line, _, _ in server.requests] == [path] * 2
+    assert "api-version" not in str(error)
+    server.requests.clear()
+
+
+async def test_settings_are_sent_and_none_leaves_a_field_out(server: Server) -> None:
+    server.stream(*words("chat", "hello"))
+    model = OpenAIModel("m", base_url=server.url, settings={"stream_options": None, "temperature": 0})
+
+    await model.answer(HELLO, lambda _: None)
+
+    [(_, _, body)] = server.requests
+    assert ("stream_options" in body, body["temperature"]) == (False, 0)
+
+
+async def test_certificates_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    openai_model._ssl_context.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+
+    error = await failure("http://127.0.0.1:1/v1")
+
+    assert f"SSL_CERT_FILE': '{tmp_path}/none.pem'" in str(error)
+
+
+async def test_milliseconds_before_the_next_attempt_win_over_seconds(server: Server) -> None:
+    server.answer_status("429 Slow", "{}", "Retry-After-Ms: 1500", "Retry-After: 9")
+
+    assert (await failure(server.url)).retry_after == 1.5
+
+
 def test_a_variable_sets_how_long_a_server_may_send_nothing() -> None:
     url, variable = "http://127.0.0.1:9/v1", "BPAGENT_MODEL_TIMEOUT"
     named = [
@@ -395,54 +458,6 @@ def test_the_status_says_whether_to_ask_again(status: int, retryable: bool, said
 
     assert error.retryable is retryable
     assert said in str(error)
-
-
-OVERFLOWS: dict[str, tuple[int, object]] = {
-    "OpenAI": (400, {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted "
-                     "in 10000 tokens.", "code": "context_length_exceeded"}),
-    "OpenAI, by its code alone": (400, {"message": "No.", "code": "context_length_exceeded"}),
-    "OpenAI responses": (400, {"message": "Your input exceeds the context window of this model."}),
-    "llama.cpp": (400, {"code": 400, "message": "request (5012 tokens) exceeds the available context size",
-                        "type": "exceed_context_size_error", "n_ctx": 4096}),
-    "llama.cpp before": (500, {"message": "the request exceeds the available context size. try increasing it"}),
-    "vLLM": (400, {"message": "This model's maximum context length is 4096 tokens. However, you asked for 5000"}),
-    "vLLM, V1": (400, {"message": "The decoder prompt (length 5000) is longer than the maximum model length of 4096."}),
-    "Anthropic": (400, {"message": "prompt is too long: 208310 tokens > 200000 maximum"}),
-    "Anthropic, with the answer": (400, {"message": "input length and `max_tokens` exceed context limit: 188240 + 2"}),
-    "Ollama": (400, {"message": "the input length exceeds the context length"}),
-    "Ollama, runner": (500, {"message": "prompt too long; exceeded max context length by 812 tokens"}),
-    "LM Studio": (400, "The number of tokens to keep from the initial prompt is greater than the context length"),
-    "Google": (400, {"message": "The input token count (1200000) exceeds the maximum number of tokens."}),
-    "Mistral": (400, {"message": "Prompt contains 40000 tokens, too large: 32768 maximum context length"}),
-    "xAI": (400, {"message": "This model's maximum prompt length is 131072 but the request contains 537812 tokens."}),
-    "Groq": (413, {"message": "Please reduce the length of the messages or completion."}),
-    "Bedrock": (400, {"message": "Input is too long for requested model."}),
-}  # fmt: skip
-
-
-def test_servers_that_say_that_the_conversation_is_too_long_are_understood() -> None:
-    answered = {
-        name: describe_status(status, json.dumps({"error": said}), None, "u")
-        for name, (status, said) in OVERFLOWS.items()
-    }
-    streamed = {name: broke_off(said) for name, (_, said) in OVERFLOWS.items()}
-
-    assert {name for name, error in answered.items() if error.reason != "context_length_exceeded"} == set()
-    assert {name for name, error in streamed.items() if error.reason != "context_length_exceeded"} == set()
-    assert not any(error.retryable for error in (*answered.values(), *streamed.values()))
-
-
-@rows(
-    ("status", "said"),
-    [
-        (429, "Rate limit reached: too many tokens per minute; reduce the length of the messages"),
-        (400, "max_tokens is too large: 50000. This model supports at most 16384 completion tokens"),
-        (400, "Invalid value for 'context': must be a string of at most 100 characters"),
-        (404, "The model `gpt-context-length` does not exist"),
-    ],
-)
-def test_a_similar_message_is_another_failure(status: int, said: str) -> None:
-    assert describe_status(status, json.dumps({"error": {"message": said}}), None, "u").reason == ""
 
 
 def test_an_unknown_failure_is_not_asked_again() -> None:

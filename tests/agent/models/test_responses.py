@@ -1,20 +1,215 @@
-"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_servers`."""
+"""The wire of the responses API: every shape in which servers stream an answer, and the request that goes out."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.model import Answer, Delta, ModelError
-from agent.models.responses import ResponseAssembly
-from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
-from tests.agent.models.shapes import CALLS, A, B, Event, added, ended, interleave, piece, streamed, whole
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.responses import ResponseAssembly, render_input, responses_body
+from agent.tools.schemas import ToolSchema
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ReasoningItem,
+    RequestedCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from tests.agent.models.shapes import (
+    CALLS,
+    A,
+    B,
+    Call,
+    Event,
+    Shape,
+    added,
+    arguments_done,
+    assert_carried_out,
+    assert_read,
+    ended,
+    interleave,
+    piece,
+    streamed,
+    whole,
+)
 from tests.tables import rows
 
+pytestmark = pytest.mark.anyio
+
+ONE: dict[str, Any] = {"call_id": "a", "name": "note"}
+OTHER: dict[str, Any] = {"call_id": "b", "name": "note"}
+PING: dict[str, Any] = {"call_id": "a", "name": "ping"}
+BOTH: list[Call] = [("a", "note", A), ("b", "note", B)]
+
+ERRORS: list[Event] = [
+    {"error": {"message": "overloaded"}}, {"object": "error", "message": "overloaded"},
+    {"detail": "overloaded"}, {"message": "overloaded", "code": 503},
+]  # fmt: skip
+EMPTY: tuple[object, ...] = ("", "{}", "null", None, {})
+
+SHAPES: dict[str, Shape] = {
+    "index gaps": Shape((*streamed("x", 3, ONE, A), *streamed("y", 7, OTHER, B), ended()), BOTH),
+    "the same index for two calls": Shape((*streamed("x", 0, ONE, A), *streamed("y", 0, OTHER, B), ended()), BOTH),
+    "the same index, interleaved": Shape(
+        (added("x", 0, **ONE), added("y", 0, **OTHER), piece(A, "x", 0), piece(B, "y", 0),
+         whole("x", 0, **ONE, arguments=A), whole("y", 0, **OTHER, arguments=B), ended()), BOTH
+    ),
+    "announced in every chunk": Shape(
+        (added("x", 0, **ONE), piece(A[:6], "x", 0), added("x", 0, **ONE), piece(A[6:], "x", 0),
+         whole("x", 0, **ONE, arguments=A), whole("x", 0, **ONE, arguments=A), ended()), BOTH[:1]
+    ),
+    "a late id": Shape(
+        (added("x", 0, name="note"), piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), ended()), BOTH[:1]
+    ),
+    "no call id": Shape(
+        (*streamed("x", 0, {"name": "note"}, A), *streamed("y", 1, {"name": "note"}, B), ended()),
+        [("x", "note", A), ("y", "note", B)],
+    ),
+    "no id at all": Shape(
+        (*streamed("", 0, {"name": "note"}, A), *streamed("", 1, {"name": "note"}, B), ended()),
+        [("", "note", A), ("", "note", B)],
+    ),
+    "a duplicate call id": Shape(
+        (*streamed("x", 0, ONE, A), *streamed("y", 1, {**OTHER, "call_id": "a"}, B), ended()),
+        [("a", "note", A), ("a", "note", B)],
+    ),
+    "a duplicate id": Shape((*streamed("x", 0, ONE, A), *streamed("x", 1, OTHER, B), ended()), BOTH),
+    "a duplicate id, interleaved": Shape(
+        (added("x", 0, **ONE), added("x", 1, **OTHER), piece(A, "x", 0), piece(B, "x", 1),
+         whole("x", 0, **ONE, arguments=A), whole("x", 1, **OTHER, arguments=B), ended()), BOTH
+    ),
+    "another id in every event, and no index": Shape(
+        (added("x1", None, **ONE), piece(A, "x1"), added("y1", None, **OTHER), piece(B, "y1"),
+         whole("x3", None, **ONE, arguments=A), whole("y3", None, **OTHER, arguments=B), ended()), BOTH
+    ),
+    "the same index, nothing announced": Shape(
+        (whole("", 0, **ONE, arguments=A), whole("", 0, **OTHER, arguments=B), ended()), BOTH
+    ),
+    "pieces after the whole call": Shape(
+        (whole("", 0, **ONE, arguments=A), piece(B, "", 0), ended()), broken=True
+    ),
+    "nothing announced": Shape(
+        (piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), whole("y", 1, **OTHER, arguments=B), ended()), BOTH
+    ),
+    "once more at the end, without arguments": Shape(
+        (*streamed("x", 0, ONE, A), ended(output=[{"type": "function_call", "id": "x", **ONE}])), BOTH[:1]
+    ),
+    "usage": Shape((*streamed("x", 0, ONE, A), ended(usage={"input_tokens": 1, "output_tokens": 2})), BOTH[:1]),
+    "no end marker": Shape((*streamed("x", 0, ONE, A), ended()), BOTH[:1], done=False),
+    "cut by length": Shape(
+        (*streamed("x", 0, ONE, A), added("y", 1, **OTHER), piece(B[:6], "y", 1),
+         ended("incomplete", incomplete_details={"reason": "max_output_tokens"})),
+        [BOTH[0], ("b", "note", B[:6])], "length",
+    ),
+    "cut by the content filter": Shape(
+        (added("x", 0, **ONE), piece(A[:6], "x", 0),
+         ended("incomplete", incomplete_details={"reason": "content_filter"})),
+        [("a", "note", A[:6])], "content_filter",
+    ),
+    "cut before the arguments": Shape(
+        (added("x", 0, call_id="a", name="ping"), ended("incomplete", incomplete_details={})),
+        [("a", "ping", "")], "length",
+    ),
+    "cut, and given as if whole": Shape(
+        (added("x", 0, **ONE), whole("x", 0, **ONE, arguments=A[:6], status="incomplete"), ended("incomplete")),
+        [("a", "note", A[:6])], "length",
+    ),
+    "a call that never got arguments": Shape((added("x", 0, call_id="a", name="ping"), ended()), broken=True),
+    "no last event": Shape(streamed("x", 0, ONE, A), broken=True),
+    "no last event, no end marker": Shape(streamed("x", 0, ONE, A), broken=True, done=False),
+    "an error in the stream": Shape(
+        (*streamed("x", 0, ONE, A), {"type": "error", "message": "overloaded"}), broken=True
+    ),
+    "a failed response": Shape(
+        (*streamed("x", 0, ONE, A), ended("failed", error={"code": "server_error", "message": "oh"})), broken=True
+    ),
+    "a cancelled response": Shape((*streamed("x", 0, ONE, A), ended("cancelled")), broken=True),
+    "nothing at all": Shape((), broken=True),
+    "a call that is incomplete in a response that is not": Shape(
+        (added("x", 0, **PING), whole("x", 0, **PING, arguments="", status="incomplete"), ended()),
+        [("a", "ping", "")], "incomplete",
+    ),
+    **{
+        f"cut for the reason {reason}": Shape(
+            (*streamed("x", 0, ONE, A), ended("incomplete", incomplete_details={"reason": reason})), BOTH[:1], stop
+        )
+        for reason, stop in {"MAX_TOKENS": "length", "SAFETY": "content_filter", "abort": "incomplete",
+                             "stop": "incomplete"}.items()
+    },
+    **{
+        f"arguments that only stream, {how}, and {item!r} in the item": Shape(
+            (added("x", 0, **ONE, arguments=""), *events, whole("x", 0, **ONE, arguments=item), ended()), BOTH[:1]
+        )
+        for item in EMPTY
+        for how, events in {
+            "in pieces": (piece(A[:6], "x", 0), piece(A[6:], "x", 0)),
+            "in pieces and at their end": (piece(A[:6], "x", 0), piece(A[6:], "x", 0), arguments_done(A, "x", 0)),
+            "at their end": (arguments_done(A, "x", 0),),
+            "as an object": (arguments_done({"text": "a"}, "x", 0),),
+            "after an empty object": (piece("{}", "x", 0), piece(A, "x", 0)),
+        }.items()
+    },
+    "arguments only in the announcement": Shape(
+        (added("x", 0, **ONE, arguments=A), whole("x", 0, **ONE, arguments=""), ended()), BOTH[:1]
+    ),
+    "arguments only at their end, nothing announced": Shape(
+        (arguments_done(A, "x", 0), whole("x", 0, **ONE, arguments=""), ended()), BOTH[:1]
+    ),
+    "arguments only in the last event": Shape(
+        (added("x", 0, **ONE), whole("x", 0, **ONE, arguments="{}"),
+         ended(output=[{"type": "function_call", **ONE, "arguments": A}])), BOTH[:1],
+    ),
+    "arguments of one of two calls only in the last event": Shape(
+        (whole("x", 0, **PING, arguments="{}"), whole("y", 1, **OTHER, arguments=""),
+         ended(output=[{"type": "function_call", **OTHER, "arguments": B}, {"type": "function_call", **PING}])),
+        [("a", "ping", "{}"), BOTH[1]],
+    ),
+    "arguments of two calls only at their ends": Shape(
+        (added("x", 0, **ONE), added("y", 1, **OTHER), arguments_done(B, "y", 1), arguments_done(A, "x", 0),
+         whole("x", 0, **ONE, arguments=""), whole("y", 1, **OTHER, arguments="")  , ended()), BOTH
+    ),
+    "arguments that only stream, and break off": Shape(
+        (added("x", 0, **ONE), piece(A[:6], "x", 0), whole("x", 0, **ONE, arguments=""), ended()),
+        [("a", "note", A[:6])],
+    ),
+    "the item twice, without arguments": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), whole("x", 0, **ONE, arguments=""), whole("x", 0, **ONE, arguments=""),
+         ended()), BOTH[:1],
+    ),
+    "no arguments at all": Shape(
+        (added("x", 0, **PING), whole("x", 0, **PING, arguments=""), ended()), [("a", "ping", "")]
+    ),
+    "an end of arguments, and never the item": Shape(
+        (added("x", 0, **ONE), arguments_done(A, "x", 0), ended()), broken=True
+    ),
+    **{
+        f"an error without a type, {number}": Shape((*streamed("x", 0, ONE, A), error, ended()), broken=True)
+        for number, error in enumerate(ERRORS)
+    },
+}  # fmt: skip
+"""What servers sent, and what it means."""
+
+
+@rows(("name", "shape"), SHAPES.items())
+async def test_calls_are_read_from_any_shape_of_stream(name: str, shape: Shape) -> None:
+    await assert_read("responses", shape)
+
+
+@pytest.mark.slow
+@rows(("name", "shape"), SHAPES.items())
+async def test_what_was_cut_off_never_runs_and_every_call_has_one_answer(
+    name: str, shape: Shape, tmp_path: Path
+) -> None:
+    await assert_carried_out("responses", shape, tmp_path)
+
+
 THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}
-NOTE: dict[str, Any] = {"call_id": "a", "name": "note"}
 
 
 def assemble(*events: object, seen: list[Delta] | None = None) -> Answer:
@@ -52,7 +247,7 @@ def test_text_and_reasoning_stream_to_listeners() -> None:
 
 def test_several_messages_are_paragraphs_of_one_text() -> None:
     answer = assemble(
-        saying("I look.", item_id="m", output_index=0), done(said("I look."), 0), *streamed("x", 1, NOTE, A),
+        saying("I look.", item_id="m", output_index=0), done(said("I look."), 0), *streamed("x", 1, ONE, A),
         saying("Then", item_id="n", output_index=2), done(said("Then more.", "n"), 2), ended(),
     )  # fmt: skip
 
@@ -70,8 +265,8 @@ def test_reasoning_is_kept_with_what_it_led_to() -> None:
     second, third = ({**THOUGHT, "id": id} for id in ("s", "t"))
 
     answer = assemble(
-        done(THOUGHT, 0), done(said("I look."), 1), *streamed("x", 2, NOTE, A), done(second, 3),
-        *streamed("y", 4, {**NOTE, "call_id": "b"}, B), done(third, 5), ended(),
+        done(THOUGHT, 0), done(said("I look."), 1), *streamed("x", 2, ONE, A), done(second, 3),
+        *streamed("y", 4, {**ONE, "call_id": "b"}, B), done(third, 5), ended(),
     )  # fmt: skip
 
     assert answer.message.reasoning_items == (
@@ -95,14 +290,6 @@ def test_the_last_version_of_reasoning_counts() -> None:
     message = assemble(announced, done({**THOUGHT, "status": "completed"}, 0), done(said("hi"), 1), ended()).message
 
     assert [json.loads(item.content) for item in message.reasoning_items] == [THOUGHT]
-
-
-@rows(
-    ("details", "reason"),
-    [({"reason": "max_output_tokens"}, "length"), ({"reason": "content_filter"}, "content_filter"), (None, "length")],
-)
-def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
-    assert assemble(saying("he"), ended("incomplete", incomplete_details=details)).stop_reason == reason
 
 
 def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
@@ -147,7 +334,7 @@ def test_errors_say_whether_asking_again_may_help(event: object, retryable: bool
 
 
 def test_a_server_that_does_not_stream_is_understood() -> None:
-    call = {"type": "function_call", "id": "x", **NOTE, "arguments": A}
+    call = {"type": "function_call", "id": "x", **ONE, "arguments": A}
     response = {"object": "response", "status": "completed", "output": [THOUGHT, said("hi"), call], "error": None}
 
     answer = assemble(response)
@@ -226,3 +413,94 @@ def _calls_of(events: list[Event]) -> list[tuple[str, str, str]]:
     for event in events:
         assembly.feed(event)
     return [(call.id, call.name, call.arguments) for call in assembly.answer().message.calls]
+
+
+# Requests
+
+BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
+PNG = Image("image/png", b"\x89PNG")
+
+
+def items_of(*messages: Message, model: str = "m") -> list[dict[str, Any]]:
+    return render_input(model, ModelRequest("", messages, (BASH,)))
+
+
+def thought(id: str, before_call: int | None = None, model: str = "m") -> ReasoningItem:
+    return ReasoningItem(json.dumps({"type": "reasoning", "id": id}), model, before_call)
+
+
+def test_a_conversation_is_rendered_as_items() -> None:
+    call = RequestedCall("a", "bash", '{"command": "ls"}')
+
+    items = items_of(
+        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", "x"), AssistantMessage("Done.")
+    )
+
+    assert items == [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "I look."},
+        {"type": "function_call", "call_id": "a", "name": "bash", "arguments": '{"command": "ls"}'},
+        {"type": "function_call_output", "call_id": "a", "output": "x"},
+        {"role": "assistant", "content": "Done."},
+    ]
+
+
+def test_a_request_is_rendered_for_the_responses_api() -> None:
+    assert responses_body("gpt-5-mini", ModelRequest("Be brief.", (UserMessage("go"),), (BASH,))) == {
+        "model": "gpt-5-mini",
+        "instructions": "Be brief.",
+        "input": [{"role": "user", "content": "go"}],
+        "tools": [
+            {"type": "function", "name": "my.bash", "description": "Run it.", "parameters": {"type": "object"},
+             "strict": False},
+        ],
+        "include": ["reasoning.encrypted_content"],
+        "store": False,
+        "stream": True,
+    }  # fmt: skip
+
+
+@rows(
+    ("model", "asked"),
+    [
+        ("o4-mini", True),
+        ("qwen/qwen3", True),
+        ("gpt-4o", False),
+        ("openai/gpt-4.1", False),
+        ("gpt-5-chat-latest", False),
+    ],
+)
+def test_encrypted_reasoning_is_asked_for_where_a_model_has_it(model: str, asked: bool) -> None:
+    assert ("include" in responses_body(model, ModelRequest("", ()))) is asked
+
+
+def test_reasoning_stands_right_before_what_it_led_to_for_the_model_that_wrote_it() -> None:
+    """A provider refuses a record of reasoning that nothing follows."""
+    calls = tuple(RequestedCall(id, "bash", "{}") for id in ("a", "b"))
+    thoughts = (thought("t"), thought("u", 0), thought("v", 1))
+
+    def sent(text: str, model: str = "m") -> list[str]:
+        items = items_of(AssistantMessage(text, calls, "hm", thoughts), model=model)
+        return [item.get("id") or item.get("call_id") or item["role"] for item in items]
+
+    assert sent("I look.") == ["t", "assistant", "u", "a", "v", "b"]
+    assert sent("") == ["u", "a", "v", "b"]
+    assert sent("I look.", model="other") == ["assistant", "a", "b"]
+
+
+def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:
+    part = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"}
+
+    items = items_of(UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)))
+
+    assert items == [
+        {"role": "user", "content": [{"type": "input_text", "text": "look"}, part]},
+        {"type": "function_call_output", "call_id": "a", "output": [part]},
+    ]
+
+
+def test_a_response_input_holds_nothing_that_a_provider_would_refuse() -> None:
+    items = items_of(AssistantMessage("\ud800", (RequestedCall("a", "", "{"), RequestedCall("b", "my.bash", "[1]"))))
+
+    assert items[0]["content"] == "\ufffd"
+    assert [(item["name"], item["arguments"]) for item in items[1:]] == [("unnamed", "{}"), ("my.bash", "{}")]

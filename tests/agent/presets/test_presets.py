@@ -84,10 +84,9 @@ def test_a_wrong_value_from_python_is_refused(option: dict[str, Any], said: str)
         ("allowed_paths", "~/a b,/c", ("~/a b", "/c")),
     ],
 )
-def test_text_is_read_by_the_type_of_the_option(name: str, text: str, value: object) -> None:
-    changed = PRESETS["default"].with_options({name: text})
-
-    assert getattr(changed, name) == value
+def test_options_are_given_as_values_or_as_text_that_is_read_by_their_type(name: str, text: str, value: object) -> None:
+    for given in (text, value):
+        assert getattr(PRESETS["default"].with_options({name: given}), name) == value
 
 
 @rows(
@@ -96,12 +95,13 @@ def test_text_is_read_by_the_type_of_the_option(name: str, text: str, value: obj
         ("max_iterations", "many", "option max_iterations='many': expected a whole number or none, found 'many'"),
         ("max_iterations", "0", "option max_iterations='0': 'max_iterations' must be >= 1: 0"),
         ("attempts", "none", "expected a whole number"),
+        ("max_tokens", 2.5, "option max_tokens=2.5: "),
         ("mode", "corn", "option mode='corn': expected 'interactive' or 'cron', found 'corn'"),
         ("max_iteration", "1", "there is no option 'max_iteration'; did you mean 'max_iterations'?"),
         ("name", "other", "there is no option 'name'"),
     ],
 )
-def test_wrong_text_is_told_in_one_sentence(name: str, text: str, said: str) -> None:
+def test_wrong_text_is_told_in_one_sentence(name: str, text: object, said: str) -> None:
     with pytest.raises(OptionError) as caught:
         PRESETS["default"].with_options({name: text})
 

@@ -282,26 +282,24 @@ OVERFLOW = fail(TOO_LONG, reason="context_length_exceeded")
 LOOKS = [call("bash", command=f"seq {number} 2000") for number in range(1, 5)]
 SUMMARY = "Four listings were looked at."
 STILL = (
-    f"The conversation is too long for the model, also without its older part: {TOO_LONG}. "
-    "Give a smaller output_limit, or the size of the model's context as context_tokens."
+    f"The conversation is too long for the model, also with the least of it: {TOO_LONG}. "
+    "Give a shorter prompt, fewer tools, or a model with a larger context."
 )
-NAMED = (
-    f"The conversation is too long for the model: {TOO_LONG}. "
-    "Give compaction=summary, or the size of the model's context as context_tokens."
-)
+CUT_SHORT = "[Earlier messages were left out to make"
 
 
 @rows(
     ("script", "preset", "asked", "begins", "text"),
     [
         ((*LOOKS, OVERFLOW, SUMMARY, "Done."), "default", 7, f"{SUMMED_UP}{SUMMARY}", "Done."),
-        ((*LOOKS, OVERFLOW, fail("no"), "Done."), "default", 7, "[Earlier messages were left out to make", "Done."),
-        ((*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never."), "default", 7, SUMMED_UP, STILL),
-        ((OVERFLOW, "Never."), "default", 1, "Look", STILL),
-        *(((OVERFLOW, "Never."), name, 1, "", NAMED) for name in PRESETS if name != "default"),
+        ((*LOOKS, OVERFLOW, fail("no"), "Done."), "default", 7, CUT_SHORT, "Done."),
+        ((*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Done."), "default", 8, SUMMED_UP, "Done."),
+        ((*LOOKS, *[OVERFLOW] * 3, "Done."), "gated", 8, CUT_SHORT, "Done."),
+        ((*LOOKS, *[OVERFLOW] * 4, "Never."), "gated", 8, CUT_SHORT, STILL),
+        *(((OVERFLOW, "Never."), name, 1, "", STILL) for name in PRESETS),
     ],
 )
-async def test_where_a_server_finds_the_conversation_too_long_it_is_summed_up_once_or_the_run_says_what_to_do(
+async def test_where_a_server_finds_the_conversation_too_long_less_of_it_is_sent_or_the_run_says_what_to_do(
     make_agent: MakeAgent, script: Sequence[Any], preset: str, asked: int, begins: str, text: str
 ) -> None:
     agent = make_agent(*script, preset=PRESETS[preset])
@@ -314,6 +312,54 @@ async def test_where_a_server_finds_the_conversation_too_long_it_is_summed_up_on
         assert (run.status, len(run.messages)) == ("completed", 10)  # the conversation keeps everything
     else:
         assert (run.status, run.reason) == ("failed", "context_length_exceeded")
+
+
+async def test_one_result_that_is_too_long_is_shown_shortened(make_agent: MakeAgent) -> None:
+    @tool(category="read")
+    async def dump() -> str:
+        """Return everything."""
+        return "<" + "x" * 40_000 + ">"
+
+    for options in ({}, {"context_tokens": 5000}, {"compaction": "trim"}):
+        too_long = [] if "context_tokens" in options else [OVERFLOW] * 2
+        agent = make_agent(
+            call("dump"), *too_long, "Done.", tools=[dump], preset=PRESETS["default"].with_options(options)
+        )
+
+        run = await agent.run("Dump")
+
+        shown = requests_of(agent)[-1].messages[2].text
+        assert run.status == "completed"
+        assert len(run.messages[2].text) == 40_002
+        assert len(shown) < 20_000
+        assert shown.startswith("<xxx")
+        assert "xxx>\n[Shortened, since all of it is too long for you; ask for a part.]" in shown
+
+
+# Answers that were cut off
+
+
+HALF = "Delete only the files that"
+
+
+@rows("reason", ["length", "content_filter", "incomplete"])
+async def test_a_run_that_would_complete_with_half_an_answer_fails_with_it(make_agent: MakeAgent, reason: Any) -> None:
+    for name in PRESETS:
+        run = await make_agent(answer(HALF, stop_reason=reason), preset=PRESETS[name]).run("What may I delete?")
+
+        assert (run.status, run.reason, run.text) == ("failed", reason, HALF), name
+        assert run.messages[-1].text == HALF
+
+
+async def test_a_model_that_is_asked_again_after_half_an_answer_is_told_and_may_go_on(make_agent: MakeAgent) -> None:
+    agent = make_agent(answer(HALF, stop_reason="length"), "And more.", "Done.")
+    async with agent.start("What may I delete?") as run:
+        run.follow_up("And then?")
+
+    assert (run.status, run.text) == ("completed", "Done.")
+    assert [message.text for message in run.messages[2:]] == [
+        "Your answer was cut off (length).", "And more.", "And then?", "Done.",
+    ]  # fmt: skip
 
 
 # Stop, abort and cancellation

@@ -133,7 +133,7 @@ ULM = {"city": "Ulm"}
         ({"days": True}, "days: expected an integer, found true"),
         ({"days": "2"}, "days: expected an integer, found '2'"),
         ({"days": 2.5}, "days: expected an integer, found 2.5"),
-        ({"days": None}, "days: expected an integer, found null"),
+        ({"days": None}, "days: expected an integer, found null; leave it out"),
         ({"unit": "F"}, "unit: expected one of 'C', 'K'; found 'F'"),
         ({"tags": ["a", 5]}, "tags[1]: expected a string, found 5"),
         ({"options": {"verbose": 1}}, "options.verbose: expected a boolean, found 1"),
@@ -608,6 +608,8 @@ def test_the_schema_and_the_code_accept_the_same_arguments() -> None:
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:
     assert explain_unknown("bsh", ("bash", "read_file")) == "unknown tool 'bsh'; nearest: bash"
+    for prefixed in ("functions.bash", "default_api:bash", "functions.bash:0"):
+        assert explain_unknown(prefixed, ("bash", "fish")) == f"unknown tool {prefixed!r}; nearest: bash"
     assert explain_unknown("xyz", ("bash",)) == "unknown tool 'xyz'; known: bash"
     assert explain_unknown("xyz", ()) == "unknown tool 'xyz'; known: none"
 
