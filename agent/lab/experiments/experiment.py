@@ -114,6 +114,7 @@ def conduct(
     """
     check_extra()
     remove_abandoned()
+    plan.read_code()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
@@ -205,7 +206,7 @@ def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
 
 def conditions_of(plan: Plan, folder: Path) -> Conditions:
     """Return what batches of a plan run with."""
-    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation, plan.money)
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.isolation, plan.money)
 
 
 def pool_of(plan: Plan) -> Pool | None:

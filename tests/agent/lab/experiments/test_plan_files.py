@@ -117,6 +117,42 @@ def test_episode_keys_depend_on_exactly_what_affects_the_episode(tmp_path: Path)
     assert before.isdisjoint({episode.key for episode in other.episodes(thresholds)})
 
 
+SERVERS = """
+settings: ['tests.agent.lab.experiments.settings:SMALL']
+policies: [{name: honest, models: {agent: {model: big}, trusted: {model: big, url_from: TRUSTED_URL}}}]
+protocols: [constitution_only]
+monitors:
+  one: {kind: model, model: {model: judge, timeout: 5}}
+  two: {kind: constant}
+audit_with: one
+splits: [test]
+instances: 1
+"""
+
+
+def test_addresses_and_the_monitor_of_measures_affect_an_episode_and_patience_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keys(old: str = "", new: str = "", **addresses: str) -> set[str]:
+        for name in ("OPENAI_BASE_URL", "TRUSTED_URL"):
+            monkeypatch.setenv(name, addresses.get(name, "http://a/v1"))
+        return {episode.key for episode in plan_of(tmp_path, SERVERS.replace(old, new, 1)).episodes()}
+
+    changes = [
+        ("audit_with: one", "audit_with: two"),
+        ("{model: big}", "'http://a/v1#big'"),
+        ("{model: big}", "'http://b/v1#big'"),
+        ("{model: big}", "{model: big, parameters: {temperature: 1}}"),
+        ("{model: judge,", "{model: judge, parameters: {temperature: 1},"),
+        ("  two: {kind: constant}", "  two: {kind: constant, value: 0.5}"),
+    ]
+    seen = [keys(), keys(OPENAI_BASE_URL="http://b/v1"), keys(TRUSTED_URL="http://b/v1")]
+    seen += [keys(*change) for change in changes]
+
+    assert len({frozenset(each) for each in seen}) == len(seen)
+    assert keys() == keys("timeout: 5", "timeout: 6") == keys(OTHER_URL="http://b/v1")
+
+
 def test_policies_run_only_in_splits_that_need_them(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
