@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib import metadata
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_bytes, token_hex
@@ -37,15 +38,11 @@ from typing import Any
 import attrs
 from attrs import define
 
-import agent
-import bp
-import constitution
-
 NO_DIFFERENCE = frozenset({"against", "api_key", "timeout"})
 """Fields of our own classes that no result depends on."""
 
 ATOMS = frozenset({NoneType, bool, int, float, complex, str, bytes, EllipsisType})
-OURS = tuple(Path(package.__path__[0]).resolve() for package in (agent, bp, constitution))
+OURS = tuple(Path(str(files(name))).resolve() for name in ("agent", "bp", "constitution"))
 PYTHON = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
 PACKAGES = frozenset({"site-packages", "dist-packages"})
 GENERATED = "<attrs generated"
@@ -200,8 +197,8 @@ def _owner_of(file: str) -> str:
 
 @cache
 def _ourselves() -> str:
-    files = (path for folder in OURS for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml", ".yaml"))
-    return _hash(*(path.read_bytes() for path in files)).hex()
+    paths = (path for folder in OURS for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".toml", ".yaml"))
+    return _hash(*(path.read_bytes() for path in paths)).hex()
 
 
 @cache
@@ -234,13 +231,13 @@ def sources(path: Path) -> tuple[tuple[str, str], ...]:
 def _read(path: Path, version: tuple[int, ...]) -> tuple[str, tuple[Path, ...], frozenset[str]]:
     """Return the digest of a file, the user's files that it imports, and the installed packages."""
     content = path.read_bytes()
-    files, packages = set[Path](), set[str]()
+    own, packages = set[Path](), set[str]()
     for base, parts in _imports(content, path) if path.suffix == ".py" else ():
         found = _within(base, parts) if base else _top_level(parts)
         for each in found:
             owner = _owner(str(each))
-            packages.add(owner) if owner else files.add(each.resolve())
-    return _hash(content).hex(), tuple(files), frozenset(packages)
+            packages.add(owner) if owner else own.add(each.resolve())
+    return _hash(content).hex(), tuple(own), frozenset(packages)
 
 
 def _imports(content: bytes, path: Path) -> Iterator[tuple[Path | None, Sequence[str]]]:
@@ -279,5 +276,5 @@ def _within(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     place = folder
     for part in ["", *filter(None, parts)]:
         place = place / part
-        files = (place / "__init__.py", *([place.with_name(f"{part}.py")] if part else []))
-        yield from (file for file in files if file.is_file())
+        modules = (place / "__init__.py", *([place.with_name(f"{part}.py")] if part else []))
+        yield from (module for module in modules if module.is_file())
