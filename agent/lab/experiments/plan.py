@@ -197,7 +197,7 @@ class Plan:
         return Episode(setting, task, policy, protocol, self.monitors, seed, split, *how)
 
     def read_code(self) -> None:
-        """Have the code that episodes depend on read anew, before any episode runs."""
+        """Read the code that episodes depend on again, before any episode runs."""
         forget_code()
         for setting in self.settings:
             for task in setting_named(setting).tasks():
