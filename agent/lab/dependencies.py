@@ -15,7 +15,7 @@ import copyreg
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from importlib import metadata
 from importlib.resources import files
@@ -46,6 +46,8 @@ OURS = tuple(Path(str(files(name))).resolve() for name in ("agent", "bp", "const
 PYTHON = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
 PACKAGES = frozenset({"site-packages", "dist-packages"})
 GENERATED = "<attrs generated"
+FUNCTIONS = ("__func__", "__self__", "func", "fget", "fset", "fdel")
+"""The attributes of methods and properties that they consist of."""
 
 
 def digest_of(*values: object) -> str:
@@ -103,14 +105,9 @@ def _parts(value: Any) -> tuple[Any, ...]:
         case type():
             return _parts_of_class(value)
         case ModuleType():
-            file = getattr(value, "__file__", None)
-            return ("module", value.__name__, _owner(file) or sources(Path(file or "")))
-        case MethodType():
-            return ("method", value.__func__, value.__self__)
-        case staticmethod() | classmethod():
-            return (type(value).__name__, value.__func__)
-        case property():
-            return ("property", value.fget, value.fset, value.fdel)
+            return ("module", value.__name__, _owner_of_module(value.__name__) or sources(_file_of(value.__name__)))
+        case MethodType() | staticmethod() | classmethod() | property() | cached_property():
+            return (type(value).__name__, *(getattr(value, name, None) for name in FUNCTIONS))
     if type(value) in (tuple, list):
         return (type(value).__name__, *value)
     if type(value) in (dict, MappingProxyType):
@@ -140,7 +137,7 @@ def _parts_of_function(function: FunctionType) -> tuple[Any, ...]:
         return (*parts, function.__module__, owner)
     names = sorted(_names(function.__code__))
     found = [function.__globals__[name] for name in names if name in function.__globals__]
-    modules = [each for each in found if isinstance(each, ModuleType) and not _owner(getattr(each, "__file__", None))]
+    modules = [each for each in found if isinstance(each, ModuleType) and not _owner_of_module(each.__name__)]
     found += [vars(module)[name] for module in modules for name in names if name in vars(module)]
     return (*parts, function.__code__, names, found, sources(Path(file)))
 
@@ -159,12 +156,10 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _parts_of_class(kind: type) -> tuple[Any, ...]:
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    built_in = kind.__module__ in sys.builtin_module_names
-    if owner := "Python" if built_in else _owner(file):
+    if owner := _owner_of_module(kind.__module__):
         return ("class", kind.__module__, kind.__qualname__, owner)
     own = {name: value for name, value in vars(kind).items() if _is_written(name, value)}
-    return ("class", kind.__qualname__, kind.__bases__, own, sources(Path(file or "")))
+    return ("class", kind.__qualname__, kind.__bases__, own, sources(_file_of(kind.__module__)))
 
 
 def _is_written(name: str, value: object) -> bool:
@@ -178,13 +173,21 @@ def _is_written(name: str, value: object) -> bool:
 # Files
 
 
-def _owner(file: str | None) -> str:
-    """Return what a file of code belongs to, with its version; empty for the user's own, and for none."""
-    return _owner_of(file) if file else ""
+def _owner_of_module(name: str) -> str:
+    """Return what a module belongs to, with its version; empty for the user's own."""
+    file = _file_of(name)
+    built_in = not file.name and name.partition(".")[0] in sys.stdlib_module_names
+    return "Python" if built_in else _owner(str(file))
+
+
+def _file_of(module: str) -> Path:
+    """Return the file of a module; the path of no file if it has none, as the cells of a notebook."""
+    return Path(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
 @lru_cache(maxsize=4096)
-def _owner_of(file: str) -> str:
+def _owner(file: str) -> str:
+    """Return what a file of code belongs to, with its version; empty for the user's own, and for no file."""
     path = Path(file).resolve()
     if any(path.is_relative_to(folder) for folder in OURS):
         return _ourselves()
@@ -204,13 +207,15 @@ def _ourselves() -> str:
 @cache
 def _installed(name: str) -> str:
     """Return a top-level module of the installed packages with its version."""
-    found = _distributions().get(name, [])
-    return " ".join([name, *(f"{each} {metadata.version(each)}" for each in sorted(set(found)))])
+    try:
+        return f"{name} {metadata.version(name)}"  # to read what all packages hold takes 0.2 s
+    except metadata.PackageNotFoundError:
+        return " ".join([name, *(f"{each} {metadata.version(each)}" for each in _distributions().get(name, []))])
 
 
 @cache
-def _distributions() -> Any:
-    return metadata.packages_distributions()
+def _distributions() -> dict[str, list[str]]:
+    return {name: sorted(set(found)) for name, found in metadata.packages_distributions().items()}
 
 
 def sources(path: Path) -> tuple[tuple[str, str], ...]:

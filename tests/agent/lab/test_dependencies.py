@@ -1,12 +1,15 @@
 """The digest of what a result depends on: equal where nothing that counts has changed, and only there."""
 
 import functools
+import logging
 import os
 import re
 import subprocess
 import sys
 import threading
+from abc import ABC
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
@@ -131,8 +134,30 @@ def test_what_cannot_be_known_is_new_each_time() -> None:
     assert digest_of(deep) != digest_of(deep)
 
 
-def test_all_that_ships_is_known() -> None:
-    parts = [*PROTOCOLS, *SETTINGS.values(), *(each.tasks()[0] for each in SETTINGS.values())]
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Colour(Enum):
+    red = 1
+
+
+class Writing(ABC):  # noqa: B024
+    @functools.cached_property
+    def out(self) -> str:
+        sys.stdout.write(f"{sys.argv} {LOG}")
+        return ""
+
+
+LOG = logging.getLogger(__name__)
+
+
+def test_usual_objects_and_all_that_ships_are_known() -> None:
+    parts: list[Any] = [Slotted(1), Slotted, Colour.red, Writing(), sys, LOG]
+    parts += [*PROTOCOLS, *SETTINGS.values(), *(each.tasks()[0] for each in SETTINGS.values())]
 
     assert not [each for each in parts if digest_of(each) != digest_of(each)]
 
@@ -187,6 +212,12 @@ def test_code_depends_on_the_users_files_that_it_imports_and_on_no_others(tmp_pa
 
     assert seen.pop("unused.py") == list(seen.values())[-1]
     assert len(set(seen.values())) == len(seen)
+
+    named_as_in_python, digests = tmp_path / "queue.py", set[str]()
+    for limit in (10, 200):
+        named_as_in_python.write_text(f"class Own:\n    limit = {limit}\n")
+        digests.add(digest_of(module_at(str(named_as_in_python)).Own()))
+    assert len(digests) == 2
 
 
 def test_digests_are_the_same_in_every_process_and_see_what_the_module_has_read(tmp_path: Path) -> None:
