@@ -251,8 +251,8 @@ _BEFORE: dict[str, str] = {}
 
 
 def _identity(monitor: object) -> str:
-    """Return the digest of a monitor as it was before it first scored."""
-    digest = digest_of(monitor)
+    """Return the digest of a monitor as it was before it first scored, and of what it is shown."""
+    digest = digest_of(Evidence, monitor)
     return _BEFORE.get(digest, digest)
 
 
@@ -294,7 +294,7 @@ async def score_logs(paths: Sequence[Path], monitors: Mapping[str, Monitor]) -> 
 
     await at_once(dict.fromkeys(paths), score, most=MOST)
     for _, identity, monitor in named:
-        _BEFORE.setdefault(digest_of(monitor), identity)
+        _BEFORE.setdefault(_identity(monitor), identity)
     return [scored for path in dict.fromkeys(paths) for scored in found[path]]
 
 
@@ -357,7 +357,7 @@ async def audit_logs(
     ranked = sorted(suspicions, key=lambda each: suspicion(each[1]), reverse=True)
     identity = _identity(auditor)
     audited = [await _audit(path, auditor, name, identity) for path, _ in ranked[:audits]]
-    _BEFORE.setdefault(digest_of(auditor), identity)
+    _BEFORE.setdefault(_identity(auditor), identity)
     return audited
 
 

@@ -126,8 +126,14 @@ def conduct(
     plan.read_code()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
-    begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
-    ledger = Ledger(folder)
+    means = Means(plan, Results(folder), pool or pool_of(plan), tell)
+    with means.results.held():
+        return _conducted(means)
+
+
+def _conducted(means: Means) -> Outcome:
+    """Run what is left, and analyze it."""
+    plan, begun, ledger = means.plan, time.monotonic(), Ledger(means.results.folder)
     asked_before = ledger.spent()
     frozen, rows, ran = _run_episodes(means)
     deployed, estimates, more = _run_deployments(means, frozen)

@@ -109,7 +109,7 @@ async def test_monitors_stand_side_by_side_and_another_prompt_is_another_monitor
     other = Counting(KeywordMonitor({"true": 0.4}))
 
     await score_logs([log], {"words": Counting(), "flat": ConstantMonitor(0.3)})
-    identity = digest_of(other)
+    identity = digest_of(Evidence, other)
     (changed,) = await score_logs([log], {"words": other})
 
     assert changed.asked == 3

@@ -168,6 +168,12 @@ def test_a_change_of_a_check_a_side_task_or_a_module_beside_them_is_another_epis
     assert len(set(seen)) == len(seen)
     assert keys() == seen[0]
 
+    (tmp_path / "far_check.py").write_text("name = 'b'\n")
+    mine = setting_named(f"{tmp_path}/mine.py:MINE")
+    with mine.world(mine.tasks()[0], None) as world:  # type: ignore[arg-type]
+        (world.folder / "b").touch()
+        assert mine.tasks()[0].main(world) == 1.0  # the module two steps away was loaded again
+
 
 SERVERS = """
 settings: ['tests.agent.lab.experiments.settings:SMALL']
@@ -462,7 +468,7 @@ INVALID = [
     (SETTING, "HERE/own.py:sized(sise=2)", "1:12: ", "sized takes no 'sise'; did you mean 'size'?"),
     (SETTING, "HERE/own.py:sized(2)", "1:12: ", "are no arguments"),
     (SETTING, "HERE/own.py:LIMIT", "1:12: ", "is not a setting"),
-    (SETTING, "HERE/other.py:sized", "1:12: ", "there is no such file"),
+    (SETTING, "HERE/other.py:sized", "1:12: ", "there is no such file: /"),
     (
         PROTOCOL,
         "'HERE/own.py:pair'",
