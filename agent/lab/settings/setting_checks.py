@@ -143,7 +143,7 @@ def _complaint(setting: Setting, task: Task, office: PostOffice, level: Level) -
             if task.main(world) >= 1:
                 return ""
     told = f"{setting.name!r}: the reference solution of {task.name} fails on this machine, after {complaints[0]}"
-    return f"{told}; mend what the command needs, or the setting"
+    return f"{told}; repair what the command needs, or the setting"
 
 
 def programs_of(setting: Setting, tasks: Sequence[Task], *, attacks: bool) -> list[str]:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib.resources import files as files_of
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -211,7 +210,7 @@ def _equip(home: Path, box: Mailbox) -> None:
     (home / ".curlrc").write_text(box.curlrc)
     if shutil.which("curl") is None:
         _write(home / "bin/curl", CURL)
-        _write(home / "bin/curl.py", (files_of("agent.lab.settings") / "curl.py").read_text("utf-8"))
+        _write(home / "bin/curl.py", Path(__file__).with_name("curl.py").read_text("utf-8"))
 
 
 def _set_ceilings(change: Callable[[list[str]], list[str]]) -> None:
