@@ -219,6 +219,7 @@ PROGRAMS = {
     "bwrap": "the sandbox",
     "prlimit": "limits of memory, processes and files in the sandbox",
     "nsenter": "one loopback for all commands of an agent in the sandbox",
+    "curl": "requests; experiments have a small one of their own where it is missing",
 }
 
 
@@ -228,11 +229,24 @@ def _doctor(_: Namespace) -> Listing:
         "why_not": {level: why for level in LEVELS if level != "none" and (why := why_not(level))},
         "limits": list(map(LIMITS.told, RESOURCES)),
         "programs": {name: shutil.which(name) for name in PROGRAMS},
+        "settings": _programs_of_settings(),
         "runs": str(runs_folder()),
         "python": sys.version.split()[0],
         "key": bool(os.environ.get("OPENAI_API_KEY")),
     }
     return [found], lambda screen: _show_machine(screen, found)
+
+
+def _programs_of_settings() -> dict[str, dict[str, list[str]]]:
+    """Return the programs that tasks of experiments use, and those of them that are missing, by setting."""
+    from agent.lab.settings.catalogue import SETTINGS  # of all commands, this one and `experiment` need it
+    from agent.lab.settings.post_office import PostOffice
+    from agent.lab.settings.setting_checks import programs_of
+    from agent.lab.settings.world import make_world
+
+    needed = {name: programs_of(each, each.tasks(), attacks=True) for name, each in SETTINGS.items()}
+    with PostOffice() as office, make_world({}, office=office) as world:
+        return {name: {"uses": uses, "missing": world.missing(uses)} for name, uses in needed.items()}
 
 
 def _show_machine(screen: Screen, found: Data) -> None:
@@ -245,6 +259,10 @@ def _show_machine(screen: Screen, found: Data) -> None:
     screen.line("programs", "title")
     for name, place in found["programs"].items():
         screen.line(f"  {name}: {place or 'missing'} ({PROGRAMS[name]})", "system")
+    screen.line("tasks of experiments", "title")
+    for name, programs in found["settings"].items():
+        missing = f"; missing: {', '.join(programs['missing'])}" if programs["missing"] else ""
+        screen.paragraph(f"  {name} uses {', '.join(programs['uses'])}{missing}")
     screen.line("agent", "title")
     screen.line(f"  runs in {found['runs']}, Python {found['python']}", "system")
     screen.line(f"  OPENAI_API_KEY is {'set' if found['key'] else 'not set'}", "system")

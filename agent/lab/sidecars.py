@@ -8,10 +8,10 @@ answer without a legible score is an entry too: a missing score. A monitor that 
 next time. Of several logs the most suspicious are audited, within the budget; a log's suspicion is its highest score.
 
 The first line of a sidecar names the log and the digest of its content; each other line is an entry with its monitor or
-auditor: the name, and a digest of its configuration, such as the prompt.
+auditor: the name, and the digest of its configuration and code, as it was before the first score. Where that cannot be
+known, entries are not used again.
 """
 
-import inspect
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import attrs
 from attrs import asdict, evolve, field, frozen, validators
 
 from agent.effects.monitoring import Auditor, audited_by, scored_by
 from agent.lab.concurrency import at_once
+from agent.lab.dependencies import digest_of
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.safety import share
 from agent.lab.measures.thresholds import suspicion
@@ -142,50 +142,6 @@ def _because(told: Any) -> object:
 # The file beside a log
 
 
-def identity_of(monitor: object) -> str:
-    """Return the digest of a monitor's configuration; the same in every process."""
-    return blake2b(repr(_told(monitor)).encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _told(value: Any) -> Any:
-    """Return a value in a form whose text is the same in every process."""
-    match value:
-        case None | bool() | int() | float() | str() | bytes():
-            return value
-        case Mapping():
-            return sorted((str(key), _told(item)) for key, item in value.items())
-        case tuple() | list():
-            return [_told(item) for item in value]
-        case set() | frozenset():
-            return sorted(repr(_told(item)) for item in value)
-    if inspect.isroutine(value) or isinstance(value, type):
-        return [_name(value), _source(value)]
-    return [_name(type(value)), _source(type(value)), *_parts(value)]
-
-
-def _parts(value: Any) -> list[Any]:
-    """Return the configuration of an object: its fields; of a model, its name."""
-    if callable(getattr(value, "answer", None)) and isinstance(getattr(value, "name", None), str):
-        return [value.name]
-    if attrs.has(type(value)):
-        return [[field.name, _told(getattr(value, field.name))] for field in attrs.fields(type(value))]
-    return [_told(vars(value))] if hasattr(value, "__dict__") else []
-
-
-def _name(kind: Any) -> str:
-    return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
-
-
-def _source(kind: Any) -> str:
-    """Return the source of a class that does not ship; those that ship are known by name."""
-    if str(getattr(kind, "__module__", "")).partition(".")[0] in ("agent", "bp", "constitution", "builtins"):
-        return ""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
-
-
 FORMAT = 2
 """1 had lines besides, which said that a monitor had scored everything."""
 
@@ -290,6 +246,16 @@ class Sidecar:
 
 # Scores and audits
 
+_BEFORE: dict[str, str] = {}
+"""The identities of monitors before they scored, by their digests afterwards: what they count is no configuration."""
+
+
+def _identity(monitor: object) -> str:
+    """Return the digest of a monitor as it was before it first scored, and of what it is shown."""
+    digest = digest_of(Evidence, monitor)
+    return _BEFORE.get(digest, digest)
+
+
 MOST = 8  # logs in parallel
 
 
@@ -320,12 +286,15 @@ async def score_logs(paths: Sequence[Path], monitors: Mapping[str, Monitor]) -> 
     SidecarError.
     """
     found: dict[Path, list[Scored]] = {}
+    named = [(name, _identity(monitor), monitor) for name, monitor in monitors.items()]
 
     async def score(path: Path) -> None:
         with held(path) as (log, sidecar):
-            found[path] = [await _score_with(log, sidecar, name, monitor) for name, monitor in monitors.items()]
+            found[path] = [await _score_with(log, sidecar, *each) for each in named]
 
     await at_once(dict.fromkeys(paths), score, most=MOST)
+    for _, identity, monitor in named:
+        _BEFORE.setdefault(_identity(monitor), identity)
     return [scored for path in dict.fromkeys(paths) for scored in found[path]]
 
 
@@ -341,8 +310,8 @@ def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
         os.close(descriptor)
 
 
-async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
-    identity, scores, failures, asked = identity_of(monitor), list[KeptScore](), list[str](), 0
+async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, identity: str, monitor: Monitor) -> Scored:
+    scores, failures, asked = list[KeptScore](), list[str](), 0
     for committed in log.calls:
         wanted = KeptScore(name, identity, committed.line, committed.call.id, None)
         known = sidecar.facts.get(wanted.key)
@@ -386,12 +355,15 @@ async def audit_logs(
     ModelError if the auditor cannot be reached.
     """
     ranked = sorted(suspicions, key=lambda each: suspicion(each[1]), reverse=True)
-    return [await _audit(path, auditor, name) for path, _ in ranked[:audits]]
+    identity = _identity(auditor)
+    audited = [await _audit(path, auditor, name, identity) for path, _ in ranked[:audits]]
+    _BEFORE.setdefault(_identity(auditor), identity)
+    return audited
 
 
-async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:
+async def _audit(path: Path, auditor: Auditor, name: str, identity: str) -> Audited:
     with held(path) as (log, sidecar):
-        wanted = KeptAudit(name, identity_of(auditor), "missing")
+        wanted = KeptAudit(name, identity, "missing")
         known = sidecar.facts.get(wanted.key)
         if isinstance(known, KeptAudit):
             return Audited(path, known, asked=False)

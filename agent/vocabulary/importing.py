@@ -95,7 +95,7 @@ def _arguments(text: str) -> dict[str, Any]:
 def module_at(where: str) -> ModuleType:
     """Return the module `where`: a path that ends in `.py`, or a module's name. Raises NotImportable.
 
-    A file is run once as long as it is not changed, and can import the files beside it.
+    A file is run once, and can import the files beside it; it is run again when it or one of them has changed.
     """
     try:
         return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
@@ -104,11 +104,28 @@ def module_at(where: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
+    version = _version(path)
+    if version is None:
+        raise FileNotFoundError(f"there is no such file: {path.absolute()}")
+    if any(_version(file) != seen for file, seen in _BESIDE.values()):
+        for name in _BESIDE:
+            sys.modules.pop(name, None)
+        _BESIDE.clear()
+        _run_file.cache_clear()
+    return _run_file(path.resolve(), version)
+
+
+_BESIDE: dict[str, tuple[Path, tuple[int, ...] | None]] = {}
+"""The modules beside files that were run, with the versions of their files then."""
+
+
+def _version(path: Path) -> tuple[int, ...] | None:
+    """Return what changes when a file does; None if there is no file."""
     try:
         seen = path.stat()
-    except OSError as error:
-        raise FileNotFoundError("there is no such file") from error
-    return _run_file(path.resolve(), (seen.st_mtime_ns, seen.st_size, seen.st_ino))
+    except OSError:
+        return None
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
 
 
 @lru_cache(maxsize=256)
@@ -122,7 +139,12 @@ def _run_file(path: Path, version: tuple[int, ...]) -> ModuleType:
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[path.name] = module
+    known = set(sys.modules)
     spec.loader.exec_module(module)
+    for name in sys.modules.keys() - known:
+        file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        if file.parent == path.parent:
+            _BESIDE[name] = (file, _version(file))
     return module
 
 

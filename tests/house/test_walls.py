@@ -69,8 +69,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-LABORATORY = {"agent.cli.experiment"}
-"""The command that needs it; others import it only when it is used."""
+LABORATORY = {"agent.cli.experiment", "agent.cli.parts"}
+"""The commands that need it, of which `doctor` imports it when it is used."""
 
 HEAVY = {"httpx2", "openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 

@@ -39,7 +39,6 @@ class EpisodeContext:
     results: Results
     office: PostOffice
     shared_models: SharedModels
-    watcher: str
     isolation: Level
 
 
@@ -69,8 +68,8 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
     unknown = episode.policy.is_real and episode.policy.attacks
     observer = Observer(
         is_attack=(lambda _: None) if unknown else worker.is_attack,
-        monitor=treatment.monitors.get(context.watcher),
-        watcher=context.watcher,
+        monitor=treatment.monitors.get(episode.watcher),
+        watcher=episode.watcher,
         side=(lambda: task.side(world)) if setting.live else None,
     )
     return EpisodeParts(episode, setting, task, world, worker, models, treatment, observer)

@@ -49,7 +49,7 @@ class WorkersDie(AgentError):
 
 @frozen
 class Conditions:
-    """The configuration of batches: folder of rows, parallel episodes, pace of roles, monitor of measures.
+    """The configuration of batches: folder of rows, parallel episodes, pace of roles.
 
     isolation: the requested level; each process probes what it achieves. money: the limit of all costs in US dollars;
     when it is reached no further episode begins.
@@ -58,7 +58,6 @@ class Conditions:
     folder: Path
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = ()
-    watcher: str = "watcher"
     isolation: Wanted = "best"
     money: float | None = None
 
@@ -142,7 +141,7 @@ async def make_context(conditions: Conditions, results: Results, office: PostOff
     with anyio.CancelScope(shield=True):  # it starts processes and ends them
         level = await run_in_background(lambda: achieve(conditions.isolation))
     models = SharedModels(conditions.folder, dict(conditions.per_minute), conditions.money)
-    return EpisodeContext(results, office, models, conditions.watcher, level)
+    return EpisodeContext(results, office, models, level)
 
 
 def run_all(

@@ -14,7 +14,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from attrs import asdict, define, field, frozen
 
 from agent.effects.loop import RoleModel, seconds_before
 from agent.lab.concurrency import alone, locked
+from agent.lab.dependencies import digest_of
 from agent.lab.episodes.results import RoleUsage
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent
@@ -67,16 +67,19 @@ HERE = "/-the-world-of-this-episode-"
 class CachedModel:
     """A model with a cache of answers in a folder. `nominal`: the cost of all answers, `actual`: of the new ones.
 
-    here: the folder of the episode. attempts: how often a failing request is sent, with growing delays by `wait` (1
-    where the loop retries). pace: the rate limit of its role. before: called before each request, and may raise; after:
-    called with the usage of each request, also of a failed one. asked: the number of requests, failures included.
-    answers: the number of answers, cached ones included. failures: of requests that no later attempt answered.
+    here: the folder of the episode. asked_by: the name of the monitor, since two of one model have two opinions.
+    parameters: what else its answers depend on, such as the address. attempts: how often a failing request is sent,
+    with growing delays by `wait` (1 where the loop retries). pace: the rate limit of its role. before: called before
+    each request, and may raise; after: called with the usage of each request, also of a failed one. asked: the number
+    of requests, failures included. answers: the number of answers, cached ones included. failures: of requests that no
+    later attempt answered.
     """
 
     model: Model
     folder: Path
     seed: str = ""
     here: str = HERE
+    asked_by: str = ""
     parameters: Mapping[str, object] = field(factory=dict)
     price: Price | None = None
     attempts: int = 1
@@ -103,11 +106,11 @@ class CachedModel:
         """
         messages = [[type(message).__name__, repr(message).replace(self.here, HERE)] for message in request.messages]
         plain = [request.system_prompt.replace(self.here, HERE), messages, [repr(tool) for tool in request.tools]]
-        asked = _digest([request.role, self.name, self.parameters, plain, self.seed])
+        asked = digest_of(request.role, self.asked_by, self.name, self.parameters, plain, self.seed)
         draft = next(number for number in count() if number not in self._taken[asked])
         self._taken[asked].add(draft)
         try:
-            kept = await self._kept(self.folder / f"{_digest([asked, draft])}.json", request, on_delta)
+            kept = await self._kept(self.folder / f"{digest_of(asked, draft)}.json", request, on_delta)
         except BaseException as error:
             self._taken[asked].discard(draft)
             if isinstance(error, Exception):
@@ -159,10 +162,6 @@ class CachedModel:
 
     def _priced(self, usage: Usage) -> Usage:
         return usage if self.price is None else self.price.of(usage)
-
-
-def _digest(value: object) -> str:
-    return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
 def _read(path: Path, here: str) -> Answer | None:
@@ -223,8 +222,8 @@ class EpisodeModels:
     episode: str
     _kept: list[tuple[str, CachedModel]] = field(factory=list)
 
-    def model(self, role: str, plan: ModelPlan) -> Model:
-        """Return the model of a role for this episode. Raises ModelError, ScriptError."""
+    def model(self, role: str, plan: ModelPlan, asked_by: str = "") -> Model:
+        """Return the model of a role for this episode, for a monitor of that name. Raises ModelError, ScriptError."""
         model = self.shared_models.model(role, plan)
         if plan.file:
             return model
@@ -233,7 +232,8 @@ class EpisodeModels:
             self.shared_models.folder / "answers",
             seed=self.seed,
             here=self.here,
-            parameters=plan.asked_with,
+            asked_by=asked_by,
+            parameters=plan.asked_with(os.environ),
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,
             pace=self.shared_models.paces.get(role),

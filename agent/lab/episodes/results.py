@@ -8,7 +8,9 @@ A torn last line (its writer was killed) is not a row; the episode runs again.
 """
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +19,7 @@ from attrs import asdict, frozen
 from agent.lab.json_lines import Values, append_line
 from agent.lab.measures.thresholds import suspicion
 from agent.lab.settings.tasks import share_of
+from agent.log.writing import LogInUse, lock
 from agent.vocabulary.errors import AgentError
 
 Status = Literal["ran", "failed"]
@@ -169,10 +172,27 @@ class Results:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
             raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
 
-    def rows(self) -> dict[str, Row]:
-        """Return the last row of each key. Raises ResultsError for an invalid line."""
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other experiments out of the folder during the block. Raises ResultsError while one runs there."""
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._rows.update((row.key, row) for row in self._written.new())
+            lock(descriptor, self.folder)
+        except LogInUse as error:
+            os.close(descriptor)
+            told = f"{self.folder}: another experiment runs there now"
+            raise ResultsError(f"{told}; wait for its end, or give this one another folder (--folder)") from error
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def rows(self) -> dict[str, Row]:
+        """Return the last row of each key, except for a failure after it ran. Raises ResultsError (invalid line)."""
+        try:
+            for row in self._written.new():
+                if row.status == "ran" or row.key not in self._rows or self._rows[row.key].status == "failed":
+                    self._rows[row.key] = row
             return dict(self._rows)
         except ValueError as error:
             raise ResultsError(f"{error}; remove the line, and run it again") from error

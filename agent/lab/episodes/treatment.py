@@ -31,8 +31,8 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
-GetModel = Callable[[str, ModelPlan], Model]
-"""Returns the real model of a role."""
+GetModel = Callable[[str, ModelPlan, str], Model]
+"""Returns the real model of a role, for a monitor of that name."""
 
 
 @frozen
@@ -62,7 +62,7 @@ def treat(
     policy, protocol = episode.policy, episode.protocol
     auditor, auditors = dict(policy.models).get("auditor"), dict[str, Auditor]()
     if auditor is not None:
-        auditors["auditor"] = PromptedAuditor(get_model("auditor", auditor))
+        auditors["auditor"] = PromptedAuditor(get_model("auditor", auditor, ""))
     elif not (policy.is_real and policy.attacks):  # else the truth is unknown
         auditors["auditor"] = TruthfulAuditor(truth)
     limits = (policy.turns, policy.tokens)
@@ -120,7 +120,7 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
             return ConstantMonitor(plan.value)
         case "model":
             assert plan.model is not None
-            return PromptedMonitor(get_model("monitor", plan.model), plan.prompt or PROMPT)
+            return PromptedMonitor(get_model("monitor", plan.model, plan.name), plan.prompt or PROMPT)
         case "own":
             return own_monitor(plan.use)
 

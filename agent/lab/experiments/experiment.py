@@ -22,7 +22,11 @@ from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.extras import check_extra
+from agent.lab.isolation.levels import achieve
 from agent.lab.reports.analysis import Analysis, analyze
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.setting import SettingError
+from agent.lab.settings.setting_checks import obstacle_to
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal
 from agent.vocabulary.errors import AgentError
 
@@ -97,12 +101,16 @@ class Progress:
 
 @frozen
 class Means:
-    """The resources of an experiment. pool: makes the executor; None: run everything in this process."""
+    """The resources of an experiment. pool: makes the executor; None: run everything in this process.
+
+    tried: settings and families whose tasks can be done on this machine.
+    """
 
     plan: Plan
     results: Results
     pool: Pool | None
     tell: Callable[[str], None]
+    tried: set[tuple[str, str]] = field(factory=set)
 
 
 def conduct(
@@ -111,8 +119,8 @@ def conduct(
     """Run what is left of an experiment and analyze it.
 
     `pool`: makes the executor; by default the plan's. Finished episodes are kept. Raises ResultsError, FreezeError,
-    IsolationError, UnreadableScores, MissingExtra, ValueError (also where an event loop runs), and MoneyUsedUp at the
-    limit of cost.
+    IsolationError, UnreadableScores, MissingExtra, ValueError (also where an event loop runs), MoneyUsedUp at the limit
+    of cost, and SettingError where this machine makes a task impossible.
     """
     with suppress(RuntimeError):
         anyio.get_current_task()
@@ -120,10 +128,17 @@ def conduct(
             "an event loop is running already; write `await anyio.to_thread.run_sync(conduct, plan, folder)`"
         )
     check_extra()
+    plan.read_code()
     if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
-    begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
-    ledger = Ledger(folder)
+    means = Means(plan, Results(folder), pool or pool_of(plan), tell)
+    with means.results.held():
+        return _conducted(means)
+
+
+def _conducted(means: Means) -> Outcome:
+    """Run what is left, and analyze it."""
+    plan, begun, ledger = means.plan, time.monotonic(), Ledger(means.results.folder)
     asked_before = ledger.spent()
     frozen, rows, ran = _run_episodes(means)
     deployed, estimates, more = _run_deployments(means, frozen)
@@ -170,6 +185,11 @@ def _run_deployments(
     jobs = list({job.key: job for pair in pairs for job in pair}.values())
     if not jobs:
         return (), (), 0
+    finished = means.results.finished()
+    possible = (
+        episode for job in jobs for number in range(job.deployment.episodes) for episode in job.possible(number)
+    )
+    _check_machine(means, [episode for episode in possible if episode.key not in finished])
     ran, done = _run_missing(means, list(beforehand(jobs))), count(1)
     tell = means.tell
     rows, more = deploy_all(
@@ -211,7 +231,7 @@ def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
 
 def conditions_of(plan: Plan, folder: Path) -> Conditions:
     """Return what batches of a plan run with."""
-    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation, plan.money)
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.isolation, plan.money)
 
 
 def pool_of(plan: Plan) -> Pool | None:
@@ -230,12 +250,28 @@ def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
     plan, results, finished = means.plan, means.results, means.results.finished()
     missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
     if missing:
+        _check_machine(means, missing)
         own = frozenset(monitor.name for monitor in plan.monitors if monitor.kind == "own")
         progress = Progress(len(missing), means.tell, own)
         run_all(conditions_of(plan, results.folder), missing, means.pool, progress.fold)
         finished = results.finished()
         _check_money(plan, results.folder, sum(episode.key not in finished for episode in missing), "episodes")
     return len(missing)
+
+
+def _check_machine(means: Means, episodes: Sequence[Episode]) -> None:
+    """Raise SettingError if this machine makes tasks of these episodes impossible; each family is tried once."""
+    families: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        if (episode.setting, episode.task.rpartition("-")[0]) not in means.tried:
+            families.setdefault(episode.setting, []).append(episode)
+    for name, left in families.items():
+        setting = setting_named(name)
+        tasks = [setting.task(task) for task in dict.fromkeys(episode.task for episode in left)]
+        level, attacks = achieve(means.plan.isolation), any(episode.policy.attacks for episode in left)
+        if why := obstacle_to(setting, tasks, level, attacks=attacks):
+            raise SettingError(why)
+        means.tried.update((name, task.family) for task in tasks)
 
 
 def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:

@@ -24,6 +24,9 @@ MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
 INSPECT = "inspect:"
 """Prefix of models that are called through Inspect's model API."""
 
+ADDRESS = "_BASE_URL"
+"""The end of the names of variables that hold an address."""
+
 SCRIPT = "script:"
 LIKE_A_FILE = re.compile(r"^(?!script:|inspect:)(.*\.(py|ya?ml)\b|[\w.]+:[A-Z][a-z])")
 
@@ -58,10 +61,16 @@ class ModelPlan:
         """The script or Python file of the model; empty for one on a server."""
         return self.model.removeprefix(SCRIPT) if self.is_own or self.model.startswith(SCRIPT) else ""
 
-    @property
-    def asked_with(self) -> dict[str, object]:
-        """The parameters that an answer depends on, beside the conversation and the model's name."""
-        return {"api": self.api, "url": self.url or self.url_from, "parameters": json.loads(self.parameters)}
+    def address(self, environ: Mapping[str, str]) -> str:
+        """Return the address of the server, read from its variable if it is in one; of Inspect's, all variables."""
+        if self.model.startswith(INSPECT):
+            return str(sorted(item for item in environ.items() if item[0].endswith(ADDRESS)))
+        named = split_options(self.model)[0].partition("#")[0] if "://" in self.model else self.url
+        return named or environ.get(self.url_from or "OPENAI_BASE_URL", "")
+
+    def asked_with(self, environ: Mapping[str, str]) -> dict[str, object]:
+        """Return the parameters that an answer depends on, beside the conversation and the model's name."""
+        return {"api": self.api, "url": self.address(environ), "parameters": json.loads(self.parameters)}
 
     def made(self, environ: Mapping[str, str]) -> Model:
         """Return the model. Raises ModelError for a variable, an address or a key that is missing; ScriptError."""
@@ -71,14 +80,15 @@ class ModelPlan:
             return own_model(self.model)
         if self.model.startswith(INSPECT):
             return _inspect_model(self.model.removeprefix(INSPECT), json.loads(self.parameters))
+        for name in filter(None, (self.url_from, self.key_from)):
+            _check_set(environ, name)
         full_name, options = split_options(self.model)
-        before, found, after = full_name.partition("#")
-        url, name = (before, after or "default") if "://" in before else ("", before + found + after)
+        before, _, after = full_name.partition("#")
         made = OpenAIModel(
-            name,
+            after or "default" if "://" in before else full_name,
             api=self.api,
-            base_url=url or self.url or _variable(environ, self.url_from, "OPENAI_BASE_URL"),
-            api_key=_variable(environ, self.key_from, "OPENAI_API_KEY"),
+            base_url=self.address(environ) or None,
+            api_key=environ.get(self.key_from or "OPENAI_API_KEY"),
             settings=json.loads(self.parameters),
             timeout=self.timeout,
             **options,
@@ -104,10 +114,7 @@ def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:
     return cast(Model, bridge.InspectModel(name, parameters))
 
 
-def _variable(environ: Mapping[str, str], name: str, usual: str) -> str | None:
-    """Return the value of an environment variable. Raises ModelError if the plan names one that is not set."""
-    if not name:
-        return environ.get(usual)
+def _check_set(environ: Mapping[str, str], name: str) -> None:
+    """Raise ModelError if a variable that the plan names is not set."""
     if not environ.get(name, "").strip():
         raise ModelError(f"the variable {name}, which the plan names, is not set; set it, or leave it out of the plan")
-    return environ[name]

@@ -1,18 +1,18 @@
 """Protocols of users: `FILE.py:NAME`, `FILE.py:NAME(steps=4)`, `module:NAME`, or a file of temporal policies (.yaml).
 
-An episode's key depends on the content of the file, so episodes run again after a change.
+An episode depends on them, so it runs again after a change (`agent.lab.dependencies`).
 """
 
 from collections.abc import Sequence
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from agent import protocols
+from agent.lab.dependencies import sources
 from agent.protocols import POLICIES_FILES, Entry, is_own, own_value
 from agent.vocabulary.errors import meant, nearest
-from agent.vocabulary.importing import read_name
+from agent.vocabulary.importing import module_at, read_name
 
 
 def own_object(name: str, what: str, method: str, has: str) -> Any:
@@ -70,11 +70,15 @@ def _check_spelling(entry: Entry) -> None:
             raise ValueError(f"{told}; did you mean {near[0]!r}? Else give it a name of its own")
 
 
-def digest_of(name: str) -> str:
-    """Return a digest of a protocol's file; for a module, its name."""
-    where = name if name.endswith(POLICIES_FILES) else read_name(name).where
-    try:
-        text = Path(where).read_bytes() if where.endswith((".py", *POLICIES_FILES)) else where.encode()
-    except OSError:
-        text = b""
-    return blake2b(text, digest_size=10).hexdigest()
+def own_object_of(name: str) -> object:
+    """Return the object that a name of the user's names; the name if it is that of a file of policies, or a script."""
+    return read_name(name).value("objects") if _is_python(name) else name
+
+
+def files_of(name: str) -> object:
+    """Return the user's file or module of a name, in a form to take the digest of; empty for what ships."""
+    return module_at(read_name(name).where) if _is_python(name) else sources(Path(name))
+
+
+def _is_python(name: str) -> bool:
+    return ":" in name and not name.endswith(POLICIES_FILES)

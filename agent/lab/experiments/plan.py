@@ -1,32 +1,29 @@
 """Plans: the episodes of an experiment and their keys.
 
-An episode's key is a digest of everything that it depends on: the content of its task, policy, protocol with its
-thresholds, monitors, and seed. So an episode whose key has a row is not run again, whatever else changed in the plan.
+An episode's key is a digest of everything that it depends on: its task with the code of the checks, policy, protocol
+with its thresholds, monitors, the one that measures use, addresses of models, and seed; and of the user's own code in
+all of them (`agent.lab.dependencies`). So an episode whose key has a row is not run again, whatever else changed in the
+plan.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache, partial
-from hashlib import blake2b
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from typing import Any, Literal
 
 from attrs import asdict, evolve, frozen
 
+from agent.lab.dependencies import digest_of
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.own_protocols import digest_of
+from agent.lab.experiments.own_protocols import files_of, own_object_of
 from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.protocols import is_own
 from agent.tools.sandbox.sandbox import ResourceLimits
-
-FORMAT = 3
-"""Version of the behavior of episodes; raised by changes that no configuration shows."""
-
-NO_DIFFERENCE = ("against", "timeout")
-"""Fields of a plan that do not affect an episode."""
 
 BASELINE = "constitution_only"
 """The baseline, which every other protocol is compared with."""
@@ -107,7 +104,11 @@ class ProtocolPlan:
 
 @frozen
 class Episode:
-    """One episode to run."""
+    """One episode to run. watcher: the monitor that measures use.
+
+    code: the digest of the code that it runs, as it was when the experiment began: episodes may change what is in
+    memory.
+    """
 
     setting: str
     task: str
@@ -118,25 +119,15 @@ class Episode:
     split: Split
     isolation: Wanted = "best"
     limits: ResourceLimits = ResourceLimits()
+    watcher: str = "watcher"
+    code: str = ""
 
     @cached_property
     def key(self) -> str:
         """The digest of everything that this episode depends on."""
-        told = dict(_plain_plans(self.policy, self.protocol, self.monitors, self.limits))
-        told |= {"setting": self.setting, "task": self.task, "seed": self.seed, "isolation": self.isolation}
-        if own := [digest_of(name) for name in self._own_names]:
-            told["own"] = own
-        digest = _digest_of_task(self.setting, self.task)
-        text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
-        return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
-
-    @property
-    def _own_names(self) -> list[str]:
-        """The user's files (protocols, monitors, models, attacks) that the episode depends on."""
-        monitors = [monitor.use for monitor in self.monitors if monitor.use]
-        attacks = [self.policy.attack] if self.policy.attack else []
-        models = [model.file for _, model in self.policy.models if model.file]
-        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks + models
+        plans = _digest_of_plans(self.policy, self.protocol, self.monitors, self.limits)
+        files = _digest_of_files((self.setting, *own_names(self.policy, self.protocol, self.monitors)))
+        return digest_of(self.code, files, plans, self.setting, self.task, self.seed, self.isolation, self.watcher)
 
     @property
     def chance(self) -> str:
@@ -200,7 +191,20 @@ class Plan:
         self, setting: str, task: str, policy: Policy, protocol: ProtocolPlan, seed: int, split: Split
     ) -> Episode:
         """Return an episode of this experiment."""
-        return Episode(setting, task, policy, protocol, self.monitors, seed, split, self.isolation, self.limits)
+        own = map(_digest_of_own, own_names(policy, protocol, self.monitors))
+        code = digest_of(_digest_of_task(setting, task), *own)
+        how = (self.isolation, self.limits, self.audit_with, code)
+        return Episode(setting, task, policy, protocol, self.monitors, seed, split, *how)
+
+    def read_code(self) -> None:
+        """Read the code that episodes depend on again, before any episode runs."""
+        forget_code()
+        for setting in self.settings:
+            for task in setting_named(setting).tasks():
+                _digest_of_task(setting, task.name)
+        for policy, protocol in product(self.policies, self.protocols):
+            for name in own_names(policy, protocol, self.monitors):
+                _digest_of_own(name)
 
     @property
     def compared(self) -> frozenset[str]:
@@ -287,16 +291,15 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
     return None if theta is None else evolve(protocol, threshold=theta)
 
 
-@lru_cache(maxsize=1024)
-def _plain_plans(
-    policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: ResourceLimits
-) -> dict[str, object]:
-    """Return the plain values that many episodes share; cached. Fields that came later are left out if unused."""
-    plain = partial(
-        asdict, filter=lambda field, value: field.name not in NO_DIFFERENCE and (field.name, value) != ("attempts", 0.0)
-    )
-    told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
-    return {**told, "monitors": [plain(monitor) for monitor in monitors]}
+def own_names(policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...]) -> tuple[str, ...]:
+    """Return the names of the user's objects and files in plans: protocols, monitors, models and attacks."""
+    models = [model.file for model in _models(policy, monitors)]
+    names = [*filter(is_own, protocol.use), *(monitor.use for monitor in monitors), policy.attack, *models]
+    return tuple(filter(None, names))
+
+
+def _models(policy: Policy, monitors: tuple[MonitorPlan, ...]) -> list[ModelPlan]:
+    return [model for _, model in policy.models] + [monitor.model for monitor in monitors if monitor.model]
 
 
 @lru_cache(maxsize=64)
@@ -304,9 +307,36 @@ def _told(monitors: tuple[MonitorPlan, ...]) -> str:
     return json.dumps([asdict(plan) for plan in monitors], sort_keys=True)
 
 
-@lru_cache(maxsize=4096)
-def _digest_of_task(setting: str, task: str) -> str:
-    given = setting_named(setting).task(task)
-    moves = (given.solution, given.plots, given.noise, given.alarming, given.ending)
-    parts = [sorted(given.files.items()), given.prompt, moves]
-    return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()
+@lru_cache(maxsize=1024)
+def _digest_of_plans(
+    policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: ResourceLimits
+) -> str:
+    """Return the digest of plans that many episodes share, and of the addresses of their models."""
+    addresses = [model.address(os.environ) for model in _models(policy, monitors)]
+    return digest_of(policy, protocol, monitors, limits, addresses)
+
+
+@cache
+def _digest_of_task(name: str, task: str) -> str:
+    """Return the digest of a task, and of the setting's code that makes and judges it."""
+    setting = setting_named(name)
+    given = setting.task(task)
+    code = (setting.families[given.family], setting.critical, setting.clean_world, setting.injected_world)
+    return digest_of(given, code, setting.live, setting.networked, setting.harmless, setting.in_memory)
+
+
+def forget_code() -> None:
+    """Forget the digests of code, which may have changed since."""
+    for cached in (_digest_of_plans, _digest_of_task, _digest_of_own, _digest_of_files):
+        cached.cache_clear()
+
+
+@cache
+def _digest_of_own(name: str) -> str:
+    return digest_of(own_object_of(name))
+
+
+@cache
+def _digest_of_files(names: tuple[str, ...]) -> str:
+    """Return the digest of the user's files; that of a worker that starts when they have changed is another one."""
+    return digest_of([files_of(name) for name in names])

@@ -38,7 +38,16 @@ from agent.lab.episodes.red_team import attack_function
 from agent.lab.episodes.treatment import bthreads_of, own_monitor
 from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan, own_model
 from agent.lab.experiments.own_protocols import entry_of, short_name
-from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
+from agent.lab.experiments.plan import (
+    Knowledge,
+    MonitorKind,
+    MonitorPlan,
+    Plan,
+    Policy,
+    Pooling,
+    ProtocolPlan,
+    forget_code,
+)
 from agent.lab.isolation.levels import LEVELS
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, SettingError, needs_care
@@ -63,7 +72,8 @@ class PlanError(AgentError):
 
 
 def load_plan(path: Path) -> Plan:
-    """Return the plan in the YAML file at `path`. Raises PlanError."""
+    """Return the plan in the YAML file at `path`, with the code that is there now. Raises PlanError."""
+    forget_code()
     try:
         return _plan(read_yaml(path), path)
     except NodeError as error:

@@ -51,7 +51,7 @@ class Setting:
     protocols that defer to a trusted model or a person. clean_world: returns a task's world, made from its folder.
     injected_world: the same with an attack in the data that the agent reads; used for attacking policies, whose real
     models then get no instructions to attack. turns: the splits of the families, repeated; thresholds are set on
-    "calibrate", "test" is reported.
+    "calibrate", "test" is reported. programs: that its tasks need, beside those in the commands of their moves.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Setting:
     clean_world: Callable[[Task, World], World] | None = None
     injected_world: Callable[[Task, World], World] | None = None
     turns: tuple[Split, ...] = TURNS
+    programs: tuple[str, ...] = ()
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; deterministic."""

@@ -7,9 +7,11 @@ all processes, the agent's commands and the code of checks, can write only the w
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,8 @@ from agent.tools.temporary import make_folder
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
 CEILINGS = "GIT_CEILING_DIRECTORIES"
 READ_AT_MOST = 5_000_000  # bytes of a file that a check reads
+LOOKED_UP = 'for name; do type -t -- "$name" > /dev/null || echo "$name"; done'
+CURL = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S "$0.py" "$@"\n'
 
 
 @frozen
@@ -110,36 +114,46 @@ class World:
 
     def execute(self, code: str) -> str:
         """Run Python code in the workspace, in a new process; return its output, empty if it fails."""
-        printed = self._run([sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.')\n{code}"])
-        return "" if printed is None else printed.decode("utf-8", "replace")
+        printed, failed = self._run([sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.')\n{code}"])
+        return "" if failed.startswith("exit code") else printed.decode("utf-8", "replace")
 
     def conclude(self, said: str) -> None:
         """Ignore the agent's final answer: the checks of a folder do not depend on it."""
 
-    def perform(self, call: ScriptedCall) -> None:
-        """Carry out a call as the agent's tools would, for checks of settings: a command, or a file to write."""
+    def perform(self, call: ScriptedCall) -> str | None:
+        """Carry out a call as the agent's tools would, for checks of settings: a command, or a file to write.
+
+        Return what a command complained about, or its exit code; empty, or None, if nothing went wrong.
+        """
         arguments = json.loads(call.arguments)
         if call.tool == "bash":
-            self._run(["bash", "-c", arguments["command"]])
-        elif call.tool == "write_file":
+            return self._run(["bash", "-c", arguments["command"]])[1]
+        if call.tool == "write_file":
             _write(self.folder / arguments["path"], arguments["content"])
+        return None
 
-    def _run(self, command: list[str]) -> bytes | None:
-        """Return the output of a command; None if it fails or times out. Raises IsolationError."""
+    def missing(self, programs: Iterable[str]) -> list[str]:
+        """Return those of these programs that its commands do not find."""
+        printed, failed = self._run(["bash", "-c", LOOKED_UP, "bash", *programs])
+        return ["bash"] if failed else printed.decode().split()
+
+    def _run(self, command: list[str]) -> tuple[bytes, str]:
+        """Return the output of a command, and how it failed or what it complained about. Raises IsolationError."""
         try:
             done = subprocess.run(
                 command if self.cell is None else self.cell.joined(command, str(self.folder)),
                 cwd=self.folder,
                 env=tool_environment(self.environment),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                capture_output=True,
                 timeout=LONGEST_CHECK,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout if done.returncode == 0 else None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return b"", str(error)
+        complaint = done.stderr.decode("utf-8", "replace").strip()
+        code = f"exit code {done.returncode}" if done.returncode else ""
+        return done.stdout, ": ".join(filter(None, (code, complaint)))
 
 
 NO_PLACE = World(Path(os.devnull, "workspace"), Path(os.devnull, "home"), None)
@@ -158,8 +172,9 @@ def make_world(
 ) -> Iterator[World]:
     """Yield a world with these files; it is removed afterwards. A file that begins with "#!" is executable.
 
-    With an `office` it has a network, with these pages to fetch. folder: its parent (default: that of temporary files).
-    isolation: the level of its processes, an achieved one. limits: of its cell, if it has one. Raises OSError.
+    With an `office` it has a network, with these pages to fetch, and a `curl`. folder: its parent (default: that of
+    temporary files). isolation: the level of its processes, an achieved one. limits: of its cell, if it has one. Raises
+    OSError.
     """
     made = make_folder("world", None if folder is None else str(folder))
     root = Path(made.path)
@@ -172,7 +187,7 @@ def make_world(
         world.home.mkdir()
         world.folder.mkdir()
         if box is not None:
-            (world.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
+            _equip(world.home, box if cell is None else evolve(box, port=PORT))
         for name, text in files.items():
             _write(world.folder / name, text)
         yield world
@@ -183,6 +198,14 @@ def make_world(
             office.close_box(box)
         _set_ceilings(lambda ceilings: [each for each in ceilings if each != str(root)])
         made.remove()
+
+
+def _equip(home: Path, box: Mailbox) -> None:
+    """Have commands reach a mailbox with `curl`; where the machine has none, with a small one of our own."""
+    (home / ".curlrc").write_text(box.curlrc)
+    if shutil.which("curl") is None:
+        _write(home / "bin/curl", CURL)
+        _write(home / "bin/curl.py", Path(__file__).with_name("curl.py").read_text("utf-8"))
 
 
 def _set_ceilings(change: Callable[[list[str]], list[str]]) -> None:

@@ -168,6 +168,12 @@ def test_doctor_shows_the_sandbox_level_and_why_no_higher_one_is_achieved(comman
     assert found["programs"]["bash"]
     assert f"sandbox: {achieved()}" in said.out
     assert all(program in said.out for program in PROGRAMS)
+    assert {name: "tar" in programs["uses"] for name, programs in found["settings"].items()} == {
+        "repair": False,
+        "operations": True,
+        "infrastructure": False,
+    }
+    assert "operations uses /bin/sh, base64" in said.out
 
 
 @pytest.mark.slow

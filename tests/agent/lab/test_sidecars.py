@@ -10,6 +10,7 @@ import pytest
 from attrs import frozen
 
 from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
+from agent.lab.dependencies import digest_of
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.sidecars import (
     KeptAudit,
@@ -17,14 +18,13 @@ from agent.lab.sidecars import (
     Sidecar,
     SidecarError,
     audit_logs,
-    identity_of,
     read_finished,
     score_logs,
     sidecar_path,
 )
 from agent.log.reading import LogError
 from agent.log.writing import LogInUse, LogWriter
-from agent.models.scripted import ScriptedModel, answer, call, fail
+from agent.models.scripted import ScriptedModel, Step, answer, call, fail
 from agent.protocols.monitoring import blocking_monitor
 from agent.protocols.monitors import (
     ConstantMonitor,
@@ -109,12 +109,13 @@ async def test_monitors_stand_side_by_side_and_another_prompt_is_another_monitor
     other = Counting(KeywordMonitor({"true": 0.4}))
 
     await score_logs([log], {"words": Counting(), "flat": ConstantMonitor(0.3)})
+    identity = digest_of(Evidence, other)
     (changed,) = await score_logs([log], {"words": other})
 
     assert changed.asked == 3
     kept = facts_of(log)
     assert [each.value for each in kept if each.by == "flat" and isinstance(each, KeptScore)] == [0.3] * 3
-    assert [each for each in kept if each.identity == identity_of(other)] == list(changed.scores)
+    assert [each for each in kept if each.identity == identity] == list(changed.scores)
     assert [each.value for each in changed.scores] == [0.0, 0.0, 0.4]
 
 
@@ -161,10 +162,15 @@ async def test_a_call_of_which_the_log_says_nothing_has_no_score(log: Path, tmp_
 
 
 async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fails_is_not(log: Path) -> None:
-    said = ScriptedModel([answer("Fine.\nSCORE: 0.1", usage=Usage(7, 1)), answer("maybe"), fail("busy")])
+    steps: list[Step] = [
+        answer("Fine.\nSCORE: 0.1", usage=Usage(7, 1)),
+        answer("maybe"),
+        fail("busy"),
+        answer("SCORE: 0.7"),
+    ]
+    monitor = PromptedMonitor(ScriptedModel(steps))
 
-    (first,) = await score_logs([log], {"model": PromptedMonitor(said)})
-    (again,) = await score_logs([log], {"model": PromptedMonitor(ScriptedModel([answer("SCORE: 0.7")]))})
+    (first,), (again,) = [await score_logs([log], {"model": monitor}) for _ in range(2)]
 
     assert [kept.value for kept in first.scores] == [0.1, None]
     assert first.failures == ("c: busy",)
@@ -272,9 +278,8 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
         MonitoringAuditor(ConstantMonitor(0.1)),
     ]
 
-    assert len({identity_of(monitor) for monitor in monitors}) == len(monitors)
-    assert identity_of(PromptedMonitor(other)) == identity_of(monitors[0])
-    assert identity_of(ConstantMonitor(0.1)) == "af844c8936264334"  # written down: it must not differ by process
+    assert len({digest_of(monitor) for monitor in monitors}) == len(monitors)
+    assert digest_of(PromptedMonitor(other)) == digest_of(monitors[0])
 
 
 NO_FACTS = [

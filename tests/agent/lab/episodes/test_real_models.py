@@ -76,6 +76,7 @@ class Conducted:
     folder: Path
     outcome: Outcome
     requests: tuple[Request, ...]
+    url: str
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def conducted(tmp_path_factory: pytest.TempPathFactory) -> Conducted:
         plan = plan_of(folder, ALL_ROLES)
         outcome = conduct(plan, folder / "kept")
     server.close()
-    return Conducted(plan, folder / "kept", outcome, tuple(server.requests))
+    return Conducted(plan, folder / "kept", outcome, tuple(server.requests), server.url)
 
 
 @pytest.mark.slow
@@ -135,17 +136,18 @@ def test_only_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> Non
 
 
 @pytest.mark.slow
-def test_a_second_run_asks_the_server_nothing_and_costs_nothing_actual(
-    server: ModelServer, conducted: Conducted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_second_run_asks_no_server_and_costs_nothing_actual(
+    conducted: Conducted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRUSTED_URL", server.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", conducted.url)
+    monkeypatch.setenv("TRUSTED_URL", conducted.url)
     monkeypatch.setenv("TRUSTED_KEY", "sk-of-the-trusted")
     plan, first = conducted.plan, conducted.outcome
     folder = Path(shutil.copytree(conducted.folder, tmp_path / "copy"))
 
     read, anew = conduct(plan, folder), conduct(plan, again(folder))
 
-    assert (read.ran, anew.ran, server.requests) == (0, first.ran, [])
+    assert (read.ran, anew.ran) == (0, first.ran)  # a server that is gone could not answer
     assert (first.asked.requests, read.asked_now.requests) == (len(conducted.requests), 0)
     assert (anew.asked.requests, anew.asked_now.requests) == (0, 0)
     assert first.taken == anew.taken
@@ -154,6 +156,23 @@ def test_a_second_run_asks_the_server_nothing_and_costs_nothing_actual(
         (row.key, row.steps, row.main) for row in anew.rows
     ]
     assert {(usage.requests, usage.requested_tokens) for row in anew.rows for usage in row.roles} == {(0, 0)}
+
+
+@pytest.mark.slow
+def test_each_monitor_and_each_server_is_asked_also_for_the_same_model(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAD.replace("{watcher:", "{second: {kind: model, model: judge}, watcher:")
+    plan = plan_of(tmp_path, text + "protocols: [{use: ensemble, threshold: 0.9}]\n")
+    conduct(plan, tmp_path / "kept")
+    first, shown = asked(server), {str(each.body) for each in server.requests if role_of(each) == "monitor"}
+    other = ModelServer(Mind())
+    monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+    conduct(plan, tmp_path / "kept")
+    other.close()
+
+    assert first["monitor"] == 2 * len(shown)
+    assert (asked(server), asked(other)) == (first, first)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
 from agent.lab.concurrency import alone, at_once, locked
 from agent.lab.episodes.results import Results, ResultsError, Row, Step
@@ -24,6 +25,26 @@ def test_rows_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
     Results(tmp_path).add(ROW)
 
     assert Results(tmp_path).rows() == {"k": ROW}
+
+
+def test_a_failure_hides_no_row_that_is_finished_and_a_later_success_a_failure(tmp_path: Path) -> None:
+    results, failed = Results(tmp_path), evolve(ROW, status="failed")
+    results.add(failed)
+    results.add(ROW)
+    assert results.rows() == {"k": ROW}
+
+    results.add(failed)
+    assert results.rows() == Results(tmp_path).rows() == {"k": ROW}
+    assert results.finished() == {"k"}
+
+
+def test_two_experiments_in_one_folder_are_refused(tmp_path: Path) -> None:
+    first, second = Results(tmp_path).held(), Results(tmp_path).held()
+
+    with first, pytest.raises(ResultsError, match="another experiment runs there now; wait for its end"):
+        second.__enter__()
+    with Results(tmp_path).held():
+        pass
 
 
 NO_ROWS: list[tuple[dict[str, object], str]] = [
