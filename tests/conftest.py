@@ -14,6 +14,10 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 MANY = 1000  # tests
+
+# The same on every machine: what is set for interpreters or terminals here would be passed on to each process.
+for name in [name for name in os.environ if name.startswith("PYTHON") or name in ("COLUMNS", "LINES")]:
+    del os.environ[name]
 OUR_PROGRAMS = ROOT / ".tools" / "node_modules" / ".bin"
 
 # The same examples in every run, and no judgement of a busy machine; `--hypothesis-profile default` explores.
