@@ -87,9 +87,10 @@ def popen() -> Iterator[Callable[..., "subprocess.Popen[Any]"]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def agents_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what agents keep of their own (runs, rules, key) out of the home of the user who tests."""
+    """Keep what agents keep of their own out of the home of the user who tests, and that user's repositories out too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BPAGENT_HOME", str(tmp_path_factory.mktemp("own")))
+        patch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
         yield
 
 

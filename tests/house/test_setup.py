@@ -3,10 +3,12 @@
 import os
 import shutil
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis.errors import HypothesisWarning
 
 from tests.house.documents import targets_of
 
@@ -47,6 +49,14 @@ def test_a_machine_without_a_recent_python_is_told_so(
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"bpagent needs Python 3.11 or later, found none (PYTHON='{python}')")
     assert refused.stdout == ""
+
+
+def test_a_warning_of_the_tool_that_tries_a_law_is_no_failure_of_the_law() -> None:
+    """On Python 3.14 it warns of generators of random numbers that nobody here made, each time in another test."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.warn("it could be garbage collected", HypothesisWarning, stacklevel=1)
+
+    assert len(warned) == 1
 
 
 # A test that skips for a missing program is a failure under CI, where everything has to be there.
