@@ -68,8 +68,12 @@ ALONE = ("-p", "no:xdist", "-p", "no:cov", "-p", "no:hypothesispytest")
 TESTS_THAT_SKIP = """
 import pytest
 
+@pytest.fixture(autouse=True)
+def nothing_is_installed(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+
 def test_of_a_program_that_is_missing(needs):
-    needs("no-such-program")
+    needs("bwrap")
 
 @pytest.mark.skipif(True, reason="needs no-such-machine")
 def test_of_a_missing_thing_by_mark():
@@ -86,14 +90,15 @@ def test_that_is_expected_to_fail():
 MODULE_THAT_SKIPS = """
 import pytest
 
-pytest.skip("needs no-such-program", allow_module_level=True)
+pytest.skip("needs curl: install curl", allow_module_level=True)
 """
 
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     """An empty suite that stands below our conftest."""
-    pytester.makeconftest((Path(__file__).parent.parent / "conftest.py").read_text())
+    for name in ("conftest.py", "programs.txt"):
+        shutil.copy(ROOT / "tests" / name, pytester.path)
     return pytester
 
 
@@ -103,14 +108,16 @@ def test_a_missing_program_skips_the_test_and_fails_it_under_ci(
 ) -> None:
     suite.makepyfile(test_some=TESTS_THAT_SKIP, test_module=MODULE_THAT_SKIPS)
     monkeypatch.delenv("CI", raising=False)
-    suite.runpytest_inprocess(*ALONE).assert_outcomes(skipped=4, xfailed=1)
+    skipping = suite.runpytest_inprocess(*ALONE)
+    skipping.assert_outcomes(skipped=4, xfailed=1)
+    skipping.stdout.fnmatch_lines(["*4 skipped*", "install bubblewrap, curl to run 2 more"])
     monkeypatch.setenv("CI", "true")
 
     result = suite.runpytest_inprocess(*ALONE, "--continue-on-collection-errors")
 
     result.assert_outcomes(skipped=1, xfailed=1, failed=1, errors=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*needs no-such-program, which is not installed; with CI=true that is a failure*"])
+    result.stdout.fnmatch_lines(["*needs bwrap: install bubblewrap; with CI=true that is a failure*"])
 
 
 def test_a_program_that_is_there_is_named_by_its_path(needs: Callable[[str], Path]) -> None:
