@@ -51,6 +51,18 @@ def test_a_machine_without_a_recent_python_is_told_so(
     assert refused.stdout == ""
 
 
+@pytest.mark.slow
+def test_a_setup_without_a_network_says_so_in_a_sentence(
+    make: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    refused = make("PIP_NO_INDEX=1", "PIP_FIND_LINKS=", "demo")
+
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[0] == (
+        "This setup downloads packages, and pip could not: is there a network? See build/pip.log."
+    )
+
+
 def test_a_warning_of_the_tool_that_tries_a_law_is_no_failure_of_the_law() -> None:
     """On Python 3.14 it warns of generators of random numbers that nobody here made, each time in another test."""
     with warnings.catch_warnings(record=True) as warned:
