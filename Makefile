@@ -1,7 +1,7 @@
 # Everything here sets itself up: a machine needs Python 3.11 or later, and make.
 # Another interpreter: make PYTHON=/path/to/python test. More for pytest: make test ARGS="-k walls".
 
-CANDIDATES := python3 python3.13 python3.12 python3.11 python
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	$$candidate -c "$(IS_RECENT)" 2>/dev/null && echo $$candidate && break; done)
@@ -10,22 +10,27 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
+INSTALLED := .venv/installed
 READY := .venv/ready
 SITE := .venv-docs
 SITE_READY := $(SITE)/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
+VERSIONS := .venv-versions
 NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
-INSTALL := -m pip --disable-pip-version-check -qq install --constraint constraints.txt
+LOG := build/pip.log
+INSTALL := -m pip --disable-pip-version-check install --constraint constraints.txt
+OR_SAY := > $(LOG) 2>&1 || { \
+	echo "This setup downloads packages, and pip could not: is there a network? See $(LOG)." >&2; exit 1; }
 
-.PHONY: help demo screens check quick test lint verify presets laws adversary mutation settings agentdojo neighbours \
+.PHONY: help demo screens check quick test lint verify presets laws adversary mutation settings agentdojo neighbours versions \
 	verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## show an agent at work: offline, in seconds (PACE=2: with pauses)
+demo: $(INSTALLED) ## show an agent at work: offline, in seconds (PACE=2: with pauses)
 	@$(BIN)/bpagent demo $(if $(PACE),--pace $(PACE))
 
 screens: $(READY) ## take the pictures of the README (needs chromium)
@@ -71,6 +76,15 @@ neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, p
 	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider --timeout 600 \
 		-W 'ignore:Unclosed <MemoryObject:ResourceWarning' tests/agent/lab/bridges $(ARGS)
 
+versions: $(READY) ## run the quick tests with OF=lowest or OF=newest versions of every dependency (minutes, the network)
+	@echo "Setting up $(VERSIONS), about a minute ..."
+	@$(BIN)/python -m venv --clear $(VERSIONS)
+	@grep -oE '[a-z][A-Za-z0-9_.-]*>=[0-9.]+' pyproject.toml | sed 's/>=/==/' > build/lowest.txt
+	@$(VERSIONS)/bin/python -m pip install --upgrade pip $(OR_SAY)
+	@$(VERSIONS)/bin/python -m pip install --constraint $(if $(filter lowest,$(OF)),build/lowest.txt,/dev/null) \
+		--editable . --group dev $(OR_SAY)
+	$(VERSIONS)/bin/python -m pytest --numprocesses auto -m 'not slow' $(ARGS)
+
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
 	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
 
@@ -85,27 +99,33 @@ docs: $(SITE_READY) ## build the pages as a site in build/site, with links check
 	@echo build/site/index.html
 
 clean: ## remove the virtual environment, caches and what was built
-	rm -rf .venv .venv-agentdojo .venv-docs .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-* build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
 # pip itself comes first: older ones do not know --group. No build isolation: the build backend is pinned too.
-$(READY): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	@"$(PYTHON)" -c "$(IS_RECENT)" 2>/dev/null || { \
 		echo "bpagent needs Python 3.11 or later, found none (PYTHON='$(PYTHON)');" \
 		"install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv with $$("$(PYTHON)" --version), about half a minute ..."
 	@"$(PYTHON)" -m venv --clear .venv
-	@$(BIN)/python $(INSTALL) --upgrade pip hatchling
-	@$(BIN)/python $(INSTALL) --no-build-isolation --editable . --group dev
+	@mkdir -p $(dir $(LOG))
+	@$(BIN)/python $(INSTALL) --upgrade pip hatchling $(OR_SAY)
+	@$(BIN)/python $(INSTALL) --no-build-isolation --editable . $(OR_SAY)
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "Adding what the tests need, about half a minute ..."
+	@$(BIN)/python $(INSTALL) --no-build-isolation --editable . --group dev $(OR_SAY)
 	@touch $@
 
 # AgentDojo brings the libraries of every provider along (290 MB), so it is not in the environment of the tests.
 $(DOJO_READY): $(READY)
 	@echo "Setting up $(DOJO), about a minute ..."
 	@$(BIN)/python -m venv --clear $(DOJO)
-	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling
-	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
+	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling $(OR_SAY)
+	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev $(OR_SAY)
 	@touch $@
 
 # Their newest versions, whatever ours are pinned to: the bridges have to hold with these. They leave streams open.

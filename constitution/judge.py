@@ -65,6 +65,8 @@ def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
 
 
 def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
+    if finding.effect is Effect.READ and _is_output(finding.path, action, policy):
+        return Verdict.allow()
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
     verdict = _verdict(finding, zones, policy)
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
@@ -184,6 +186,13 @@ def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict
     return evolve(verdict, level=Level.deny, explanation=f"{verdict.explanation}; a job has no user to ask")
 
 
+def _is_output(path: str, action: Action, policy: Policy) -> bool:
+    """Return whether a path is a long output of a command of this run, and not denied."""
+    if not action.outputs or not is_within(path, action.outputs):
+        return False
+    return policy.allows_path(path, action.outputs, action.home or NO_HOME)
+
+
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     """File tools stay in the workspace and the allowed roots; denied paths win (S6.10 to S6.12)."""
     home = action.home or NO_HOME
@@ -191,7 +200,7 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     rule, where = "outside_allowed_paths", "outside the allowed paths"
     if "\0" not in path and policy.allows_path(path, root, home):
         return Verdict.allow()
-    if action.outputs and use.access == "read" and policy.allows_path(path, action.outputs, home):
+    if use.access == "read" and _is_output(path, action, policy):
         return Verdict.allow()
     if "\0" not in path and evolve(policy, denied_paths=()).allows_path(path, root, home):
         rule, where = "denied_path", "a denied path"

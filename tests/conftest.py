@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Generator, Iterator
@@ -13,7 +14,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
+INSTALL = re.compile(r"\binstall (?:the package |.* )?([\w@][^\s']*)$")
+"""The package at the end of the reason of a skip."""
+
 MANY = 1000  # tests
+
+# The same on every machine: what is set for interpreters or terminals here would be passed on to each process.
+for name in [name for name in os.environ if name.startswith("PYTHON") or name in ("COLUMNS", "LINES")]:
+    del os.environ[name]
+PROGRAMS = Path(__file__).with_name("programs.txt")
 OUR_PROGRAMS = ROOT / ".tools" / "node_modules" / ".bin"
 
 # The same examples in every run, and no judgement of a busy machine; `--hypothesis-profile default` explores.
@@ -38,8 +47,14 @@ def needs() -> Callable[[str], Path]:
 def _find_program(program: str) -> Path:
     found = shutil.which(program) or shutil.which(program, path=OUR_PROGRAMS)
     if found is None:
-        pytest.skip(f"needs {program}, which is not installed")
+        pytest.skip(needed(program))
     return Path(found)
+
+
+def needed(program: str) -> str:
+    """Return the reason of a skip for a missing program: its name, and how to install it."""
+    rows = (line.split(maxsplit=1) for line in PROGRAMS.read_text(encoding="utf-8").splitlines())
+    return f"needs {program}: {dict(rows).get(program, 'install it')}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -70,6 +85,13 @@ def _reason(longrepr: Any) -> str:
     return str(text).removeprefix("Skipped: ")
 
 
+def _say_what_to_install(reporter: pytest.TerminalReporter) -> None:
+    reasons = [_reason(report.longrepr) for report in reporter.stats.get("skipped", ())]
+    packages = [package[1] for reason in reasons if (package := INSTALL.search(reason))]
+    if packages:
+        reporter.write_line(f"install {', '.join(sorted({*packages}))} to run {len(packages)} more")
+
+
 @pytest.fixture
 def popen() -> Iterator[Callable[..., "subprocess.Popen[Any]"]]:
     """`subprocess.Popen`, whose processes are ended and whose pipes are closed with the test, however that ends."""
@@ -85,9 +107,10 @@ def popen() -> Iterator[Callable[..., "subprocess.Popen[Any]"]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def agents_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what agents keep of their own (runs, rules, key) out of the home of the user who tests."""
+    """Keep what agents keep of their own out of the home of the user who tests, and that user's repositories out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BPAGENT_HOME", str(tmp_path_factory.mktemp("own")))
+        patch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
         yield
 
 
@@ -134,7 +157,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         gc.freeze()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish() -> None:
-    """Plugins that count who refers to what may do so again."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Let plugins count who refers to what again; the last line says how to run what was skipped."""
     gc.unfreeze()
+    yield
+    if reporter := session.config.pluginmanager.get_plugin("terminalreporter"):
+        _say_what_to_install(reporter)

@@ -346,7 +346,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _Paragraphs(argparse.HelpFormatter):
-    """Fits each paragraph of a text to the terminal."""
+    """Fits each paragraph of a text to the terminal, or to a hundred columns of a wider one."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min(shutil.get_terminal_size().columns, 100) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join(super(_Paragraphs, self)._fill_text(each, width, indent) for each in text.split("\n\n"))

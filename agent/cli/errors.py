@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 
@@ -39,29 +40,35 @@ def say(text: str) -> None:
     lines = visible_lines(f"bpagent: {text}")
     if sys.stderr.isatty():
         lines = [part for line in lines for part in wrapped(line, size_of(sys.stderr)[0] - len(INDENT))]
-    print(f"\n{INDENT}".join(lines), file=sys.stderr, flush=True)
+    with suppress(BrokenPipeError):  # then no user reads it
+        print(f"\n{INDENT}".join(lines), file=sys.stderr, flush=True)
 
 
 def guarded(command: Callable[[], int]) -> int:
     """Return the exit code of `command`, turning its errors into sentences. Bugs pass through."""
     _open_closed_streams()
     _tolerate_odd_text()
+    try:
+        return _exit_code(command)
+    finally:
+        _discard_what_cannot_be_written()
+
+
+def _exit_code(command: Callable[[], int]) -> int:
     handled = signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     try:
         if handled:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that event loops replace: they cancel
-        code = command()
+        code = _returned_or_left(command)
         sys.stdout.flush()
         return code
-    except SystemExit as leaving:  # argparse has reported it
-        return leaving.code if isinstance(leaving.code, int) else USAGE
     except KeyboardInterrupt as interrupt:
         return _interrupted(interrupt, handled)
     except BrokenPipeError:
-        return _without_output()
+        return FAILED
     except OSError as error:
         if error.filename is None:
-            _without_output()
+            _discard_what_cannot_be_written()
         say(f"{error.filename}: {error.strerror}" if error.filename else f"cannot write the output: {error.strerror}")
         return FAILED
     except Exception as error:
@@ -69,6 +76,13 @@ def guarded(command: Callable[[], int]) -> int:
             raise
         say(str(error))
         return USAGE
+
+
+def _returned_or_left(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except SystemExit as leaving:  # argparse has reported it
+        return leaving.code if isinstance(leaving.code, int) else USAGE
 
 
 def _interrupted(interrupt: KeyboardInterrupt, handled: bool) -> int:
@@ -113,10 +127,13 @@ def _tolerate_odd_text() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _without_output() -> int:
-    """Replace standard output, whose reader has gone, so that the interpreter prints no error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return FAILED
+def _discard_what_cannot_be_written() -> None:
+    """Open streams whose reader has gone on /dev/null; otherwise the interpreter fails at its last flush, with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def of_run(status: str, interrupted_by: int | None = None, reason: str = "") -> int:

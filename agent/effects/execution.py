@@ -165,25 +165,26 @@ def _looked_up(
 
         replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
         disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since, confine=confine)
+    resolved = {**_resolved(named.paths, workspace, facts.cwd), **_links(disk)}
     return evolve(
         facts,
         command=command,
         argv=argv,
         paths=paths,
-        resolved={**_resolved(named.paths, workspace, facts.cwd), **_links(disk)},
+        resolved=resolved,
         urls=tool.urls(arguments),
         background=tool.is_background(arguments),
-        outputs=_outputs(paths),
+        outputs=_outputs([*resolved.values(), *(use.resolved for use in paths)]),
         rights=tool.rights(arguments),
         executables={program: _executable(program, facts.cwd) for program in named.programs},
         disk=disk,
     )
 
 
-def _outputs(paths: tuple[PathUse, ...]) -> str:
+def _outputs(paths: Sequence[str]) -> str:
     """Return the folder of long outputs, if one of the paths is in it."""
     folder = outputs_folder() if paths else None
-    return folder if folder and any(is_within(use.resolved, folder) for use in paths) else ""
+    return folder if folder and any(is_within(path, folder) for path in paths) else ""
 
 
 CHANGES = frozenset(["write", "delete"])

@@ -94,15 +94,18 @@ def _typed(text: str) -> str:
 
 SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
 SED_KEEPS = pattern(r"(?:-[nErsuz]*i|--in-place=)(.*/.*)")
-SED_BRACKET = r"(?>\[\^?\]?(?:\[(?P<class>[:.=]).*?(?P=class)\]|[^\]\n])*\])(?<!\\\])"
-SED_PART = r"(?:(?!(?P={0}))(?:\\.|" + SED_BRACKET + r"|[^\\\[]))*+(?P={0})"
+SED_BRACKET = r"\[\^?\]?(?:\[(?P<class_{0}>[:.=]).*?(?P=class_{0})\]|[^\]\n])*\]"
+SED_PART = (
+    r"(?:(?!(?P={0}))(?:\\.|(?=(?P<bracket_{0}>" + SED_BRACKET + r"))(?P=bracket_{0})(?<!\\\])|[^\\\[]))*(?P={0})"
+)
+"""Up to the delimiter; what the look-ahead found of a bracket is not tried in another way."""
 SED_COMMAND = pattern(
     r"[ \t\n;{}]*(?:(?:\d+(?:~\d+)?|\$|[+~]\d+|(?:(?=/)|\\)(?P<a>[^\\\n])"
     + SED_PART.format("a")
     + r"[IM]*)?[ \t]*(?:,[ \t]*)?){2}[! \t]*(?:s(?P<s>[^\\\n])"
-    + SED_PART.format("s").replace("class", "class_in_s")
-    + r"(?P<new>(?:(?!(?P=s))(?:\\.|[^\\]))*+)(?P=s)(?P<flags>[gpiImMe\d \t]*)(?:w(?P<into>[^\n]*)|(?=[;}\n#]|\Z))"
-    r"|y(?P<y>[^\\\n])(?:(?:(?!(?P=y))(?:\\.|[^\\]))*+(?P=y)){2}"
+    + SED_PART.format("s")
+    + r"(?P<new>(?:(?!(?P=s))(?:\\.|[^\\]))*)(?P=s)(?P<flags>[gpiImMe\d \t]*)(?:w(?P<into>[^\n]*)|(?=[;}\n#]|\Z))"
+    r"|y(?P<y>[^\\\n])(?:(?:(?!(?P=y))(?:\\.|[^\\]))*(?P=y)){2}"
     r"|(?P<inserts>[aic])(?P<text>(?:[^\\\n]|\\.|\\$)*)|(?P<uses>[rRwWe])(?P<file>[^\n]*)"
     r"|#[^\n]*|[:btTv][^;}\n]*|[lqQL][ \t]*\d*|[=dDFgGhHnNpPxz{}]|(?P<other>.?))",
     re.S,

@@ -19,7 +19,7 @@ BLANKS = frozenset(" \t")
 WORD_END = pattern(r"[\s;|&()<>]")
 NAME = pattern(r"[A-Za-z_]+")
 SINGLE = pattern(r"'[^']*'")
-ANSI = pattern(r"\$'(?:[^'\\]|\\.)*+'", re.S)
+ANSI = pattern(r"\$'(?:[^'\\]|\\.)*'", re.S)
 END_WORD = pattern(r"(?:'([\w.-]+)'|\"([\w.-]+)\"|\\([\w.-]+)|([^\s;|&()<>'\"\\$`]++))(?=[\s;|&()<>]|\Z)")
 MAX_NESTING = 60
 

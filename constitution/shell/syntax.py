@@ -43,7 +43,7 @@ BLANK = pattern(r"\$IFS(?![A-Za-z0-9_])")
 BRACED = pattern(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
-WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
+WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s<>|;&()'\"`\\]++)+"
 LATE_STRING = pattern(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
 """`> FILE <<< TEXT`, which the parser knows only in the other order; both mean the same."""
 

@@ -90,6 +90,19 @@ def test_the_folder_with_the_runs_own_outputs_may_be_read_and_not_written() -> N
     assert not judge(read, denied).allowed
 
 
+def test_a_command_may_read_that_folder_wherever_it_is_and_not_change_it() -> None:
+    """As where TMPDIR is a folder in the home."""
+    commands = [f"{start} /home/me/tmp/outputs{end}/1.txt" for start in ("sed -n 5p", "rm") for end in ("", "-evil")]
+    actions = [
+        Action("bash", "write", "/home/me/ws", home="/home/me", command=command, outputs="/home/me/tmp/outputs")
+        for command in commands
+    ]
+    denied = evolve(DEFAULT, denied_paths=("/home/me/tmp",))
+
+    assert [judge(action).allowed for action in actions] == [True, False, False, False]
+    assert not judge(actions[0], denied).allowed
+
+
 def test_s6_12_a_link_that_leads_outside_is_denied_by_where_it_leads() -> None:
     assert judge(use("/etc/hosts", given="link"), WORKSPACE).level is Level.deny
     assert judge(use("/etc/hosts", "write", given="link")).level is Level.deny

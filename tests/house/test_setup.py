@@ -3,10 +3,12 @@
 import os
 import shutil
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis.errors import HypothesisWarning
 
 from tests.house.documents import targets_of
 
@@ -49,6 +51,26 @@ def test_a_machine_without_a_recent_python_is_told_so(
     assert refused.stdout == ""
 
 
+@pytest.mark.slow
+def test_a_setup_without_a_network_says_so_in_a_sentence(
+    make: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    refused = make("PIP_NO_INDEX=1", "PIP_FIND_LINKS=", "demo")
+
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[0] == (
+        "This setup downloads packages, and pip could not: is there a network? See build/pip.log."
+    )
+
+
+def test_a_warning_of_the_tool_that_tries_a_law_is_no_failure_of_the_law() -> None:
+    """On Python 3.14 it warns of generators of random numbers that nobody here made, each time in another test."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.warn("it could be garbage collected", HypothesisWarning, stacklevel=1)
+
+    assert len(warned) == 1
+
+
 # A test that skips for a missing program is a failure under CI, where everything has to be there.
 
 
@@ -58,8 +80,12 @@ ALONE = ("-p", "no:xdist", "-p", "no:cov", "-p", "no:hypothesispytest")
 TESTS_THAT_SKIP = """
 import pytest
 
+@pytest.fixture(autouse=True)
+def nothing_is_installed(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+
 def test_of_a_program_that_is_missing(needs):
-    needs("no-such-program")
+    needs("bwrap")
 
 @pytest.mark.skipif(True, reason="needs no-such-machine")
 def test_of_a_missing_thing_by_mark():
@@ -76,14 +102,15 @@ def test_that_is_expected_to_fail():
 MODULE_THAT_SKIPS = """
 import pytest
 
-pytest.skip("needs no-such-program", allow_module_level=True)
+pytest.skip("needs curl: install curl", allow_module_level=True)
 """
 
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     """An empty suite that stands below our conftest."""
-    pytester.makeconftest((Path(__file__).parent.parent / "conftest.py").read_text())
+    for name in ("conftest.py", "programs.txt"):
+        shutil.copy(ROOT / "tests" / name, pytester.path)
     return pytester
 
 
@@ -93,14 +120,16 @@ def test_a_missing_program_skips_the_test_and_fails_it_under_ci(
 ) -> None:
     suite.makepyfile(test_some=TESTS_THAT_SKIP, test_module=MODULE_THAT_SKIPS)
     monkeypatch.delenv("CI", raising=False)
-    suite.runpytest_inprocess(*ALONE).assert_outcomes(skipped=4, xfailed=1)
+    skipping = suite.runpytest_inprocess(*ALONE)
+    skipping.assert_outcomes(skipped=4, xfailed=1)
+    skipping.stdout.fnmatch_lines(["*4 skipped*", "install bubblewrap, curl to run 2 more"])
     monkeypatch.setenv("CI", "true")
 
     result = suite.runpytest_inprocess(*ALONE, "--continue-on-collection-errors")
 
     result.assert_outcomes(skipped=1, xfailed=1, failed=1, errors=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*needs no-such-program, which is not installed; with CI=true that is a failure*"])
+    result.stdout.fnmatch_lines(["*needs bwrap: install bubblewrap; with CI=true that is a failure*"])
 
 
 def test_a_program_that_is_there_is_named_by_its_path(needs: Callable[[str], Path]) -> None:

@@ -188,6 +188,13 @@ def test_no_tracked_file_names_a_folder_of_this_machine() -> None:
     assert failing(texts, lambda path: walls.machine_paths_in(texts[path], folders)) == {}
 
 
+@pytest.mark.slow
+def test_patterns_mean_the_same_in_every_release_of_python() -> None:
+    texts = {path: text for path, text in tracked_texts().items() if path.startswith(ROOMS)}
+
+    assert failing(texts, lambda path: walls.mismatched_patterns(texts[path])) == {}
+
+
 def failing(modules: Iterable[str], check: Callable[[str], list[str]]) -> dict[str, list[str]]:
     """The modules in which a check finds something, with what it finds."""
     found = {module: check(module) for module in modules}
@@ -278,6 +285,8 @@ FOUND = [
     (walls.names_that_say_nothing, "agent/tool_manager.py", ["manager"]),
     (walls.names_that_say_nothing, "agent/database.py", []),
     *((walls.unpinned, f"# versions\nanyio==4.12.0\n{line}\n", [line]) for line in LINES),
+    (walls.mismatched_patterns, r"(?:a|b)*+ (?:a){1,2}+ (a)?+ (?>a)", [")*+", "){1,2}+", ")?+", "(?>"]),
+    (walls.mismatched_patterns, r"\s*+\)?+[^)]++(?:a)+ (?<=a)", []),
     (lambda text: walls.machine_paths_in(text, ["/place"]), "see /place/checkout/README.md", ["/place"]),
     (lambda text: walls.machine_paths_in(text, ["/place"]), "see docs/place/x, /placeholder and ~/place", []),
 ]

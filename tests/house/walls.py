@@ -185,6 +185,15 @@ def addresses_in(text: str) -> list[str]:
     return ADDRESSES.findall(text)
 
 
+# Python before 3.11.5 never matches some of these, `(?:(?!/).)*+/` for one; after a single character they are right.
+MISMATCHED = re.compile(r"(?<!\\)\)(?:[*+?]|\{[\d,]+\})\+|\(\?>")
+
+
+def mismatched_patterns(text: str) -> list[str]:
+    """The possessive repeats of groups, and the atomic groups, in the regular expressions of a text."""
+    return MISMATCHED.findall(text)
+
+
 def machine_paths_in(text: str, folders: Iterable[str]) -> list[str]:
     """Those of `folders`, places on one machine, that a text names."""
     named = (folder for folder in folders if folder in text)

@@ -19,6 +19,9 @@ def bash(command: str, id: str = "c1", tool: str = "bash", **more: object) -> di
     return {"call": {"tool": tool, "arguments": {"command": command, **more}, "id": id}}
 
 
+KEPT = ("PATH", "LANG", "SYSTEMROOT", "GIT_CEILING_DIRECTORIES")
+
+
 @define
 class Place:
     """One user's machine: a home, a workspace, a model's server, and the command."""
@@ -42,7 +45,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
+        kept = {name: value for name, value in os.environ.items() if name in KEPT}
         own = {"HOME": str(self.home), "TMPDIR": str(self.folder), "PYTHONPATH": str(ROOT), "TERM": "xterm"}
         return {**kept, **own, "OPENAI_BASE_URL": self.server.url, "OPENAI_API_KEY": "a-key-for-nobody"}
 

@@ -20,7 +20,10 @@ from tests.agent.cli.sessions import Command, RunOf, bash, environment
 from tests.tables import rows
 
 
-def test_help_fits_in_a_hundred_columns(command: Command) -> None:
+def test_help_fits_in_a_hundred_columns_however_wide_the_terminal_is(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     texts = (command("--help").out, command().err, command("run", "--help").out, command("chat", "--help").out)
 
     assert [line for text in texts for line in text.splitlines() if len(line) > 100] == []

@@ -9,6 +9,7 @@ import pytest
 
 from agent.log.reading import read_log
 from tests.agent.cli.sessions import PATIENCE, Command, RunOf, Start, bash, records
+from tests.tables import rows
 
 
 def test_progress_distinguishes_turn_action_output_and_refusal_and_cannot_be_faked(
@@ -109,11 +110,23 @@ def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
     assert [json.loads(line) for line in said.out.splitlines()] == records(log)
 
 
+READERS_GONE = [
+    ("stdout", 1, ["run", "--json"]),
+    ("stderr", 0, ["run"]),
+    ("stderr", 2, ["resume", "/no/such/log"]),
+    ("stderr", 2, ["no-such-command"]),
+    ("stdout", 1, ["check", "ls"]),
+    ("stdout", 1, ["--help"]),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("gone", "code"), [("stdout", 1), ("stderr", 0)])
-def test_a_closed_reader_or_screen_breaks_nothing(gone: str, code: int, run_of: RunOf, start: Start, log: Path) -> None:
-    json_output = ["--json"] if gone == "stdout" else []
-    started = start(*run_of(bash("ls"), "Done."), *json_output, "--log", log)
+@rows("gone, code, words", READERS_GONE)
+def test_a_closed_reader_or_screen_breaks_nothing(
+    gone: str, code: int, words: list[str], run_of: RunOf, start: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / f"{gone}.jsonl"
+    started = start(*([*run_of(bash("ls"), "Done."), *words[1:], "--log", log] if words[0] == "run" else words))
     getattr(started, gone).close()
 
     out, err = started.communicate(timeout=PATIENCE)
@@ -121,7 +134,7 @@ def test_a_closed_reader_or_screen_breaks_nothing(gone: str, code: int, run_of: 
     assert started.returncode == code
     assert "Traceback" not in (err or "")
     assert "Exception" not in (err or "")
-    if gone == "stderr":
+    if words == ["run"]:
         assert out == "Done.\n"
         assert records(log)[-1]["data"]["status"] == "completed"
 

@@ -335,7 +335,7 @@ def test_a_tool_cannot_approve_the_calls_of_its_own_run(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
+@pytest.mark.skipif(not PROGRAM, reason="needs chromium: install chromium")
 def test_the_page_grows_while_the_run_goes_on_and_approves(
     asking: Terminal, address: Callable[[], str], log: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from agent.effects.loop import seconds_before
 from agent.presets.configuration import load_policy
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
+from agent.tools.output import Spill, outputs_folder
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
@@ -98,6 +99,14 @@ async def test_calls_are_described_with_links_followed_and_programs_found(tmp_pa
     assert action.command == "cat link/a.txt; nosuchprogram x"
     assert action.resolved["link/a.txt"] == f"{tmp_path}/real/a.txt"
     assert (action.executables["cat"] != "", action.executables["nosuchprogram"]) == (True, "")
+
+
+async def test_a_command_that_reads_a_long_output_says_in_which_folder_it_is(tmp_path: Path) -> None:
+    spill = Spill(10)
+    spill.close()
+
+    assert described(tmp_path, f"sed -n 5p {spill.path}").outputs == outputs_folder()
+    assert described(tmp_path, f"sed -n 5p {spill.path}/../../x").outputs == ""
 
 
 @rows("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])

@@ -16,7 +16,7 @@ from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from tests.agent.page.chromium import PROGRAM, Browser, chromium, data_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="needs chromium: install chromium")]
 
 ATTACK = "</script><script>document.title = 'attacked'</script><img src=x onerror=\"document.title = 'attacked'\">"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("control_arena")
+pytest.importorskip("control_arena", reason="ControlArena is not installed: make neighbours")
 
 from control_arena.settings.bash.bash_setting import BashSetting
 from inspect_ai.tool import bash

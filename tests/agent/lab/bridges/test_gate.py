@@ -36,7 +36,7 @@ def test_the_names_of_arguments_say_what_a_call_does() -> None:
 
 
 def test_pydantic_ai_runs_only_what_the_gate_lets_through() -> None:
-    pytest.importorskip("pydantic_ai")
+    pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: make neighbours")
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
@@ -61,7 +61,7 @@ def test_pydantic_ai_runs_only_what_the_gate_lets_through() -> None:
 
 @pytest.mark.slow
 def test_openai_agents_run_only_what_the_gate_lets_through() -> None:
-    pytest.importorskip("agents")
+    pytest.importorskip("agents", reason="openai-agents is not installed: make neighbours")
     from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-pytest.importorskip("inspect_ai")
+pytest.importorskip("inspect_ai", reason="Inspect is not installed: make neighbours")
 
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample

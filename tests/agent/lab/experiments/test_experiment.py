@@ -296,7 +296,7 @@ def test_progress_says_rate_and_time_left() -> None:
 
 
 ON_RAY = evolve(SHORT, workers=1, pool="ray")
-with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'bpagent[ray]'")
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
