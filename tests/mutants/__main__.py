@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from tests.mutants.operators import Mutant, mutants_of
 from tests.mutants.trials import (
@@ -46,14 +46,14 @@ QUICK = ("-m", "not slow")
 def oracles_for(room: str, root: Path) -> list[Oracle]:
     """Return the tests that judge a room, in the order in which they are asked."""
     package = room.partition("/")[0]
-    places = [
-        ("room", QUICK, [f"tests/{room}"]),
-        ("package", QUICK, [f"tests/{package}"] if package != room else []),
-        ("laws", (), LAWS.get(package, ())),
-        ("verify", (), [f"tests/{package}/verification"]),
+    oracles = [
+        Oracle("room", QUICK, (f"tests/{room}",)),
+        Oracle("package", QUICK, (f"tests/{package}",), besides=(f"tests/{room}",)),
+        Oracle("laws", (), LAWS.get(package, ())),
+        Oracle("verify", (), (f"tests/{package}/verification",)),
     ]
-    there = [(name, how, [path for path in paths if (root / path).exists()]) for name, how, paths in places]
-    return [Oracle(name, (*how, *paths)) for name, how, paths in there if paths]
+    there = [evolve(oracle, paths=tuple(path for path in oracle.paths if (root / path).exists())) for oracle in oracles]
+    return [oracle for oracle in there if oracle.paths and oracle.paths != oracle.besides]
 
 
 # Mutants
@@ -118,7 +118,7 @@ class Judgement:
 
     def __attrs_post_init__(self) -> None:
         if (results := self.folder / "results.jsonl").exists():
-            for line in results.read_text("utf-8").splitlines():
+            for line in results.read_text("utf-8").split("\n")[:-1]:  # the last may be torn
                 mutant, oracle, noticed_by, how = json.loads(line)
                 self.found[mutant, oracle] = Outcome(noticed_by, how)
 
@@ -134,16 +134,14 @@ class Judgement:
             name = _named(oracle, without)
             if missing := [mutant for mutant in asked if (str(mutant), name) not in self.found]:
                 recording = self.recording(oracle, missing[0].path.partition("/")[0])
+                missing.sort(key=lambda mutant: len(recording.tests_for(mutant)))  # soon much is known
                 self._ask(missing, oracle, recording, without)
 
     def outcome(self, mutant: Mutant, oracles: Sequence[Oracle], without: Sequence[str] = ()) -> Outcome:
         """Return what was found of a mutant, by the last oracle that had to be asked."""
         found = [self.found.get((str(mutant), _named(oracle, without))) for oracle in oracles]
-        known = [each for each in found if each is not None]
-        best = (
-            [each for each in known if each.noticed_by] or [each for each in known if each.how == "survived"] or known
-        )
-        return best[0] if best else Outcome(how="not judged")
+        known = [outcome for outcome in found if outcome is not None and outcome.how != "not reached"]
+        return known[-1] if known else Outcome(how="not reached")
 
     def noticed_by(self, mutant: Mutant, oracles: Sequence[Oracle]) -> str:
         """Return the oracle that noticed a mutant."""
@@ -151,7 +149,7 @@ class Judgement:
 
     def recording(self, oracle: Oracle, package: str) -> Recording:
         """Return what the tests of an oracle do without a mutant. Raises TrialError if one fails."""
-        label = re.sub(r"\W+", "-", " ".join((oracle.name, *oracle.arguments)))
+        label = re.sub(r"\W+", "-", " ".join((oracle.name, *oracle.paths)))
         kept = self.folder / f"recorded-{label}.json"
         if not kept.exists():
             print(f"recording which lines the tests of {oracle.name!r} execute ...", file=sys.stderr)
@@ -246,31 +244,43 @@ def run(options: argparse.Namespace, root: Path) -> None:
     """Judge the mutants of a room, or of what changed. Raises TrialError where the tests cannot judge."""
     files = files_of(root)
     folder = root / "build/mutants" / digest_of(root, files)
-    copy = copied(root, files, folder / "tree")
+    judgement = Judgement(folder, copied(root, files, folder / "tree"), options.jobs)
     lines = {} if options.room else changed_lines(root, options.base)
-    modules = [path for path in files if path.endswith(".py") and _is_in(path, options.room, lines)]
-    if not modules:
+    rooms = rooms_of(options.room, files, lines)
+    if not rooms:
         raise TrialError(f"no module in {options.room!r}" if options.room else f"nothing differs from {options.base}")
-    judgement = Judgement(folder, copy, options.jobs)
     try:
-        for room in [options.room] if options.room else sorted({str(Path(path).parent) for path in modules}):
-            inside = [path for path in modules if options.room or str(Path(path).parent) == room]
-            mutants, equivalents = without_equivalents(root, all_mutants(root, copy, inside))
+        for room, modules in rooms.items():
+            mutants, equivalents = without_equivalents(root, all_mutants(root, judgement.copy, modules))
             mutants = [each for each in mutants if not lines or not lines[each.path].isdisjoint(each.lines)]
-            if options.sample and options.sample < len(mutants):
-                chosen = set(Random(options.seed).sample(range(len(mutants)), options.sample))
-                mutants = [mutant for number, mutant in enumerate(mutants) if number in chosen]
-            oracles = oracles_for(str(Path(room).parent) if room.endswith(".py") else room, root)
+            mutants = sampled(mutants, options.sample, options.seed)
+            oracles = oracles_for(room, root)
             judgement.judge(mutants, oracles)
-            report(room, mutants, equivalents, judgement, oracles)
+            report(options.room or room, mutants, equivalents, judgement, oracles)
             if options.without:
                 report_without(options.without, mutants, judgement, oracles)
     finally:
         judgement.close()
 
 
-def _is_in(path: str, room: str, lines: dict[str, set[int]]) -> bool:
-    return is_among(path, [room]) if room else path in lines
+def rooms_of(room: str, files: Sequence[str], lines: dict[str, set[int]]) -> dict[str, list[str]]:
+    """Return the modules to change, by the room whose tests come first."""
+    room = room.rstrip("/")
+    modules = [path for path in files if path.endswith(".py") and (is_among(path, [room]) if room else path in lines)]
+    if room and not room.endswith(".py"):
+        return {room: modules} if modules else {}
+    rooms: dict[str, list[str]] = {}
+    for path in modules:
+        rooms.setdefault(str(Path(path).parent), []).append(path)
+    return rooms
+
+
+def sampled(mutants: list[Mutant], number: int | None, seed: int) -> list[Mutant]:
+    """Return so many of the mutants, in order; the same for the same seed."""
+    if number is None or number >= len(mutants):
+        return mutants
+    chosen = set(Random(seed).sample(range(len(mutants)), number))
+    return [mutant for position, mutant in enumerate(mutants) if position in chosen]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

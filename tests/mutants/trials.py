@@ -35,10 +35,17 @@ class TrialError(Exception):
 
 @frozen
 class Oracle:
-    """Tests that may notice a mutant: a name, and the arguments of pytest that choose them."""
+    """Tests that may notice a mutant: a name, options of pytest, files and folders, and those asked before."""
 
     name: str
-    arguments: tuple[str, ...]
+    options: tuple[str, ...]
+    paths: tuple[str, ...]
+    besides: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What pytest is given to find all its tests."""
+        return (*self.options, *self.paths)
 
 
 @frozen
@@ -156,8 +163,9 @@ class Worker:
         )
 
     def close(self) -> None:
-        self.process.kill()
+        self.process.terminate()
         self.process.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def record(self, oracle: Oracle, room: str) -> Recording:
         """Run the tests of an oracle without a mutant. Raises TrialError if one fails."""
@@ -175,7 +183,7 @@ class Worker:
 
     def outcome(self, mutant: Mutant, oracle: Oracle, recording: Recording, without: Sequence[str] = ()) -> Outcome:
         """Run the tests that may notice a mutant, until one does."""
-        tests = recording.tests_for(mutant, without)
+        tests = recording.tests_for(mutant, (*without, *oracle.besides))
         if not tests:
             return Outcome(how="not reached")
         self._load(oracle)
@@ -188,7 +196,7 @@ class Worker:
 
     def _noticed(self, tests: list[str], oracle: Oracle, recording: Recording) -> Outcome:
         limits = {test: PATIENCE + SLOWER * recording.seconds[test] for test in tests}
-        arguments = ["-x", *_options(oracle.arguments), *dict.fromkeys(map(_file_of, tests))]
+        arguments = ["-x", *oracle.options, *dict.fromkeys(map(_file_of, tests))]
         answer = self._ask(what="run", arguments=arguments, wanted=tests, limits=limits, limit=3 * PATIENCE)
         if not answer["failed"]:
             return Outcome()
@@ -206,7 +214,8 @@ class Worker:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise TrialError(f"the process that runs the tests has ended; see {self.folder}/output")
+            output = (self.folder / "output").read_text("utf-8", errors="replace")
+            raise TrialError(f"the process that runs the tests has ended:\n{output[-1000:]}")
         return dict(json.loads(line))
 
 
@@ -219,11 +228,6 @@ def _batches(tests: list[str]) -> list[list[str]]:
     [(favourite, _)] = Counter(map(_file_of, tests)).most_common(1)
     first = [test for test in tests if _file_of(test) == favourite]
     return [first, rest] if (rest := [test for test in tests if _file_of(test) != favourite]) else [first]
-
-
-def _options(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments that are not files."""
-    return [each for each in arguments if not each.startswith("tests")]
 
 
 def _lines_in(folder: Path, copy: Path) -> dict[str, dict[str, frozenset[int]]]:
