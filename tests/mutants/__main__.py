@@ -153,8 +153,11 @@ class Judgement:
         kept = self.folder / f"recorded-{label}.json"
         if not kept.exists():
             print(f"recording which lines the tests of {oracle.name!r} execute ...", file=sys.stderr)
-            self._start()
-            self.workers[0].record(oracle, package).write(kept)
+            worker = Worker(self.folder / f"worker-{os.getpid()}", self.copy, may_write_copy=True)
+            try:
+                worker.record(oracle, package).write(kept)
+            finally:
+                worker.close()
         return Recording.read(kept)
 
     def _ask(self, mutants: list[Mutant], oracle: Oracle, recording: Recording, without: Sequence[str]) -> None:

@@ -14,7 +14,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from tests.mutants import loader
 
 MEMORY = 4 << 30  # bytes, for the mutants that collect without end
 SET_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
+OPTIONS = ("-q", "-p", "no:cacheprovider", "--basetemp=/tmp/tests")
 prctl = ctypes.CDLL(None).prctl
 COLLECTING = ""
 """In the place of a test, before the first."""
@@ -69,7 +69,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     loader.change()
     recording = loader.record(COLLECTING)
     plugin = OneByOne(request["wanted"], recording)
-    code = pytest.main(["-p", "no:cacheprovider", "-q", *request["arguments"]], plugins=[plugin])
+    code = pytest.main([*OPTIONS, *request["arguments"]], plugins=[plugin])
     if recording is not None:
         recording.stop()
         recording.save()
@@ -99,7 +99,6 @@ def in_a_fork(request: dict[str, Any]) -> dict[str, Any]:
 
 def _as_child(work: Callable[[], object]) -> None:
     os.setsid()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
@@ -113,12 +112,12 @@ def _as_child(work: Callable[[], object]) -> None:
 
 def _waited(child: int, limits: dict[str, float], usual: float) -> str | None:
     """Wait for the end of the child; return the test that took too long."""
-    test, since, driver = COLLECTING, time.monotonic(), os.getppid()
+    test, since = COLLECTING, time.monotonic()
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         time.sleep(0.02)
         if (now := loader.CURRENT.read_text(encoding="utf-8")) != test:
             test, since = now, time.monotonic()
-        if time.monotonic() - since > limits.get(test, usual) or os.getppid() != driver:
+        if time.monotonic() - since > limits.get(test, usual):
             _kill(child)
             return test
     return None
@@ -140,7 +139,7 @@ def _kill(process: int) -> None:
 
 def load_libraries(arguments: list[str]) -> None:
     """Collect the tests, and forget all modules of the project again: libraries stay."""
-    pytest.main(["-p", "no:cacheprovider", "-q", "--collect-only", *arguments])
+    pytest.main([*OPTIONS, "--collect-only", *arguments])
     root = f"{Path.cwd()}{os.sep}"
     ours = [name for name, module in sys.modules.items() if any(place.startswith(root) for place in _places(module))]
     for name in ours:
@@ -156,16 +155,10 @@ def main() -> None:
     """Answer requests until there are no more."""
     prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    output = os.open(loader.HERE / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    with TemporaryDirectory(prefix="mutants-") as folder:  # else each run looks through the folders of all others
-        for line in sys.stdin:
-            request = json.loads(line)
-            request["arguments"] = [f"--basetemp={folder}/tests", *request["arguments"]]
-            answers.write(f"{json.dumps(answered(request))}\n")
-            answers.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for line in sys.stdin:
+        answers.write(f"{json.dumps(answered(json.loads(line)))}\n")
+        answers.flush()
 
 
 def answered(request: dict[str, Any]) -> dict[str, Any]:

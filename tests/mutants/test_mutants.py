@@ -29,6 +29,10 @@ def doubled(number):
     return number + number
 
 
+def is_refused():
+    return True
+
+
 def counted(limit):
     number = 0
     while number < limit:
@@ -40,7 +44,7 @@ TESTS = """
 import subprocess
 import sys
 
-from room.rules import counted, is_child, is_grown_up
+from room.rules import counted, is_child, is_grown_up, is_refused
 
 
 def test_people_of_18_are_grown_up_and_those_of_17_are_not():
@@ -54,6 +58,11 @@ def test_a_baby_is_a_child():
 def test_a_program_with_an_empty_environment_doubles():
     command = [sys.executable, "-c", "from room.rules import doubled; print(doubled(2))"]
     assert subprocess.run(command, env={}, cwd="/", capture_output=True, check=True).stdout == b"4\\n"
+
+
+def test_nothing_is_written():
+    if not is_refused():
+        open("{project}/HARMED", "w").close()
 
 
 def test_it_counts():
@@ -70,6 +79,7 @@ markers = ["slow"]
 SURVIVE = [
     "room/rules.py:7: is_child: age <= 13, not age < 13  [survives]",
     "room/rules.py:7: is_child: 14 for 13  [survives]",
+    "room/rules.py:19: is_refused: False for True  [survives]",
 ]
 NOT_EXECUTED = [
     "room/rules.py:11: never_called: return None, not 1 + 1  [is executed by no test]",
@@ -83,7 +93,12 @@ BABY = "tests/room/test_rules.py::test_a_baby_is_a_child"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[[str], Path]) -> Path:
     """A checkout with one room, in which mutants are tried."""
-    files = {"room/rules.py": RULES, "tests/room/test_rules.py": TESTS, "pyproject.toml": SETTINGS}
+    needs("bwrap")
+    files = {
+        "room/rules.py": RULES,
+        "tests/room/test_rules.py": TESTS.replace("{project}", str(tmp_path)),
+        "pyproject.toml": SETTINGS,
+    }
     for name, text in {**files, ".gitignore": "build/\n__pycache__/\n"}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,18 +123,19 @@ def test_the_mutants_that_no_test_notices_are_listed_and_a_run_goes_on_where_it_
 
     *listed, last = capsys.readouterr().out.splitlines()
     assert listed == NOT_EXECUTED + SURVIVE
-    assert "2 survive, 4 are executed by no test" in last
+    assert "3 survive, 4 are executed by no test" in last
     assert "; 0 of them by a timeout" not in last  # what never ends is noticed, too
     assert git(project, "status", "--porcelain") == ""  # the working tree is only read
+    assert not (project / "HARMED").exists()  # what a changed rule has let happen, happened in the copy only
 
     [results] = project.glob("build/mutants/*/results.jsonl")
     kept = results.read_text().splitlines(keepends=True)
     results.write_text("".join(kept[:-3]))
     assert main(["room", "--without", BABY]) == 0
     *again, without = capsys.readouterr().out.splitlines()
-    assert again[:7] == [*listed, last]
+    assert again[:8] == [*listed, last]
     assert sorted(results.read_text().splitlines(keepends=True)[: len(kept)]) == sorted(kept)
-    assert again[7:] == [f"room/rules.py:7: is_child: return None, not age < 13  [survives without {BABY}]"]
+    assert again[8:] == [f"room/rules.py:7: is_child: return None, not age < 13  [survives without {BABY}]"]
     assert without.endswith("without it 1 of them survive")
 
 

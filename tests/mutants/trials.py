@@ -1,7 +1,8 @@
 """Trials of mutants: a copy of the tree, environments that import a changed module from it, and tests run there.
 
 The working tree is only read. Each worker has an environment of its own, in which Python, the command and all that they
-start find the copy, with one module changed.
+start find the copy, with one module changed. A changed rule may run what a test expects to be refused (`rm -rf /`), so
+a worker can write its own folder only, and reaches no network.
 """
 
 import json
@@ -138,6 +139,22 @@ def environment(folder: Path, copy: Path) -> Path:
     return python
 
 
+def confined(readable: Iterable[Path], writable: Iterable[Path]) -> list[str]:
+    """Return the words before a command that may write few folders. Raises TrialError without bubblewrap.
+
+    readable: those that it needs, also where they lie in /tmp, of which it has one of its own.
+    """
+    if (bubblewrap := shutil.which("bwrap")) is None:
+        raise TrialError("bwrap is not installed (bubblewrap), and a mutant may run what a rule would have refused")
+    own = ["--tmpfs", "/tmp", "--dir", "/tmp/home", "--setenv", "HOME", "/tmp/home"]
+    for path in (*map(str, readable), sys.prefix, sys.base_prefix):
+        own += ["--ro-bind", path, path]
+    for folder in writable:
+        own += ["--bind", str(folder), str(folder)]
+    system = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
+    return [bubblewrap, *system, *own, "--unshare-net", "--die-with-parent", "--"]
+
+
 # Trials
 
 
@@ -147,13 +164,16 @@ class Worker:
 
     folder: Path
     copy: Path
+    may_write_copy: bool = False
+    """True while nothing is changed, so that Python keeps what it has compiled."""
     process: "subprocess.Popen[str]" = field(init=False)
     loaded: set[str] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
         python = environment(self.folder, self.copy)
+        writable = [self.folder, self.copy] if self.may_write_copy else [self.folder]
         self.process = subprocess.Popen(
-            [str(python), "-m", "tests.mutants.server"],
+            [*confined([self.copy], writable), str(python), "-m", "tests.mutants.server"],
             cwd=self.copy,
             env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             stdin=subprocess.PIPE,
@@ -214,8 +234,7 @@ class Worker:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            output = (self.folder / "output").read_text("utf-8", errors="replace")
-            raise TrialError(f"the process that runs the tests has ended:\n{output[-1000:]}")
+            raise TrialError(f"the process that runs the tests has ended with {self.process.wait()}")
         return dict(json.loads(line))
 
 
