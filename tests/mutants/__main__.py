@@ -8,18 +8,19 @@ interrupted goes on, for as long as no file of the project changes.
 import argparse
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 
-from attrs import define, evolve, field, frozen
+from attrs import astuple, define, evolve, field, frozen
 
 from tests.mutants.operators import Mutant, mutants_of
 from tests.mutants.trials import (
@@ -119,8 +120,8 @@ class Judgement:
     def __attrs_post_init__(self) -> None:
         if (results := self.folder / "results.jsonl").exists():
             for line in results.read_text("utf-8").split("\n")[:-1]:  # the last may be torn
-                mutant, oracle, noticed_by, how = json.loads(line)
-                self.found[mutant, oracle] = Outcome(noticed_by, how)
+                mutant, asked, *outcome = json.loads(line)
+                self.found[mutant, asked] = Outcome(*outcome)
 
     def close(self) -> None:
         """End the workers."""
@@ -141,24 +142,21 @@ class Judgement:
         """Return what was found of a mutant, by the last oracle that had to be asked."""
         found = [self.found.get((str(mutant), _named(oracle, without))) for oracle in oracles]
         known = [outcome for outcome in found if outcome is not None and outcome.how != "not reached"]
-        return known[-1] if known else Outcome(how="not reached")
-
-    def noticed_by(self, mutant: Mutant, oracles: Sequence[Oracle]) -> str:
-        """Return the oracle that noticed a mutant."""
-        return next(each.name for each in oracles if self.found[str(mutant), each.name].noticed_by)
+        return known[-1] if known else Outcome("", how="not reached")
 
     def recording(self, oracle: Oracle, package: str) -> Recording:
         """Return what the tests of an oracle do without a mutant. Raises TrialError if one fails."""
         label = re.sub(r"\W+", "-", " ".join((oracle.name, *oracle.paths)))
-        kept = self.folder / f"recorded-{label}.json"
+        kept = self.folder / f"recorded-{label}"
         if not kept.exists():
             print(f"recording which lines the tests of {oracle.name!r} execute ...", file=sys.stderr)
             worker = Worker(self.folder / f"worker-{os.getpid()}", self.copy, may_write_copy=True)
             try:
-                worker.record(oracle, package).write(kept)
+                kept.write_bytes(pickle.dumps(worker.record(oracle, package)))
             finally:
                 worker.close()
-        return Recording.read(kept)
+        recording: Recording = pickle.loads(kept.read_bytes())
+        return recording
 
     def _ask(self, mutants: list[Mutant], oracle: Oracle, recording: Recording, without: Sequence[str]) -> None:
         self._start()
@@ -177,9 +175,10 @@ class Judgement:
         with ThreadPoolExecutor(self.jobs) as pool, open(self.folder / "results.jsonl", "a", encoding="utf-8") as file:
             try:
                 futures = [pool.submit(judged, mutant) for mutant in mutants]
-                for number, (mutant, outcome) in enumerate(_results(futures), start=1):
+                for number, future in enumerate(as_completed(futures), start=1):
+                    mutant, outcome = future.result()
                     self.found[str(mutant), name] = outcome
-                    file.write(f"{json.dumps([str(mutant), name, outcome.noticed_by, outcome.how])}\n")
+                    file.write(f"{json.dumps([str(mutant), name, *astuple(outcome)])}\n")
                     file.flush()
                     _show(name, number, len(mutants))
             except BaseException:
@@ -196,11 +195,6 @@ def _named(oracle: Oracle, without: Sequence[str]) -> str:
     return f"{oracle.name} without {' '.join(without)}" if without else oracle.name
 
 
-def _results(futures: Iterable["Future[tuple[Mutant, Outcome]]"]) -> Iterator[tuple[Mutant, Outcome]]:
-    for future in as_completed(futures):
-        yield future.result()
-
-
 def _show(name: str, number: int, total: int) -> None:
     is_live = sys.stderr.isatty()
     if is_live or number % 50 == 0 or number == total:
@@ -215,17 +209,15 @@ def report(
 ) -> None:
     """Print how many mutants were noticed by which tests, and those that were not."""
     outcomes = {mutant: judgement.outcome(mutant, oracles) for mutant in mutants}
-    noticed = [mutant for mutant in mutants if outcomes[mutant].noticed_by]
-    oracle_of = Counter(judgement.noticed_by(mutant, oracles) for mutant in noticed)
-    timeouts = sum(outcome.how == "timeout" for outcome in outcomes.values())
-    by = ", ".join(f"{name} {oracle_of[name]}" for name in (oracle.name for oracle in oracles))
-    for how, what in (("not reached", "is executed by no test"), ("survived", "survives")):
+    for how, words in (("not reached", "is executed by no test"), ("survived", "survives")):
         for mutant in mutants:
             if outcomes[mutant].how == how:
-                print(f"{mutant}  [{what}]")
+                print(f"{mutant}  [{words}]")
     hows = Counter(outcome.how for outcome in outcomes.values())
+    noticed = Counter(outcome.oracle for outcome in outcomes.values() if outcome.noticed_by)
+    by = ", ".join(f"{oracle.name} {noticed[oracle.name]}" for oracle in oracles)
     print(
-        f"{title}: {len(mutants)} mutants, {len(noticed)} noticed ({by}; {timeouts} of them by a timeout), "
+        f"{title}: {len(mutants)} mutants, {noticed.total()} noticed ({by}; {hows['timeout']} of them by a timeout), "
         f"{hows['survived']} survive, {hows['not reached']} are executed by no test; "
         f"{equivalents} more are listed as equivalent"
     )

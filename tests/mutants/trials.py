@@ -56,20 +56,6 @@ class Recording:
     seconds: Mapping[str, float]
     lines: Mapping[str, Mapping[str, frozenset[int]]]
 
-    @classmethod
-    def read(cls, path: Path) -> "Recording":
-        """Return what was written."""
-        kept = json.loads(path.read_text("utf-8"))
-        return cls(
-            kept["seconds"],
-            {file: {t: frozenset(n) for t, n in tests.items()} for file, tests in kept["lines"].items()},
-        )
-
-    def write(self, path: Path) -> None:
-        """Keep it in a file."""
-        lines = {file: {test: sorted(numbers) for test, numbers in tests.items()} for file, tests in self.lines.items()}
-        path.write_text(json.dumps({"seconds": dict(self.seconds), "lines": lines}), "utf-8")
-
     def tests_for(self, mutant: Mutant, without: Sequence[str] = ()) -> list[str]:
         """Return the tests that may notice a mutant, first those that execute its lines, quick ones first."""
         reaching = self.lines.get(mutant.path, {})
@@ -86,8 +72,9 @@ def is_among(test: str, names: Sequence[str]) -> bool:
 
 @frozen
 class Outcome:
-    """What became of a mutant under an oracle: which test noticed it, and how; no test: it survived."""
+    """What became of a mutant: which oracle was asked last, which of its tests noticed it ("": none), and how."""
 
+    oracle: str
     noticed_by: str = ""
     how: str = "survived"
 
@@ -183,6 +170,7 @@ class Worker:
         )
 
     def close(self) -> None:
+        """End its process, in the middle of a test too."""
         self.process.terminate()
         self.process.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -205,12 +193,12 @@ class Worker:
         """Run the tests that may notice a mutant, until one does."""
         tests = recording.tests_for(mutant, (*without, *oracle.besides))
         if not tests:
-            return Outcome(how="not reached")
+            return Outcome(oracle.name, how="not reached")
         self._load(oracle)
         changed = self.folder / loader.MUTANT.name
         changed.write_bytes(dumps((mutant.path.removesuffix(".py").replace("/", "."), dumps(mutant.compiled()))))
         answers = (self._noticed(batch, oracle, recording) for batch in _batches(tests))
-        outcome = next((answer for answer in answers if answer.noticed_by), Outcome())
+        outcome = next((answer for answer in answers if answer.noticed_by), Outcome(oracle.name))
         changed.unlink()
         return outcome
 
@@ -219,8 +207,8 @@ class Worker:
         arguments = ["-x", *oracle.options, *dict.fromkeys(map(_file_of, tests))]
         answer = self._ask(what="run", arguments=arguments, wanted=tests, limits=limits, limit=3 * PATIENCE)
         if not answer["failed"]:
-            return Outcome()
-        return Outcome(answer["failed"][0] or "import", "timeout" if answer.get("hung") else "failed")
+            return Outcome(oracle.name)
+        return Outcome(oracle.name, answer["failed"][0] or "import", "timeout" if answer.get("hung") else "failed")
 
     def _load(self, oracle: Oracle) -> None:
         if oracle.name not in self.loaded:
