@@ -24,8 +24,8 @@ INSTALL := -m pip --disable-pip-version-check install --constraint constraints.t
 OR_SAY := > $(LOG) 2>&1 || { \
 	echo "This setup downloads packages, and pip could not: is there a network? See $(LOG)." >&2; exit 1; }
 
-.PHONY: help demo screens check quick test lint verify presets laws adversary mutation settings agentdojo neighbours versions \
-	verified results bench docs clean
+.PHONY: help demo screens check quick test lint verify presets laws adversary mutants settings agentdojo neighbours \
+	versions verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -63,8 +63,9 @@ laws: $(READY) ## play ten thousand random runs and check each (minutes)
 adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
 
-mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
-	$(BIN)/python -m tests.constitution.test_mutation
+mutants: $(READY) ## change the code of ROOM=agent/threads (or what differs from main), and list what no test notices (minutes)
+	@$(BIN)/python -m tests.mutants $(ROOM) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(JOBS),--jobs $(JOBS)) \
+		$(if $(BASE),--base $(BASE)) $(if $(WITHOUT),--without '$(WITHOUT)')
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task

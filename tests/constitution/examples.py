@@ -12,23 +12,18 @@ from pathlib import Path
 
 import attrs
 
-from constitution import DEFAULT, Action, Effect, Level, deeds_of, judge_command
+from constitution import Action, Effect, Level, deeds_of, judge_command
 from constitution.tables import rows as tables
 from constitution.tables import table_names
 from constitution.tables.rows import Program, Variable, Wrapper, all_variables
-from tests.constitution.corpora import CORPORA, commands
 
 __all__ = [
     "OF_PATHS",
     "Example",
-    "all_programs",
-    "all_wrappers",
     "effects_of",
-    "every_example",
     "labelled_rows",
     "of_options",
     "of_rows",
-    "of_the_statute",
     "of_zones",
     "written_down",
 ]
@@ -122,23 +117,3 @@ def of_rows() -> tuple[Example, ...]:
     found += [Example(command, "gated") for row in rows for command in row.match]
     found += [Example(command, "allowed") for row in rows for command in row.not_match]
     return tuple(dict.fromkeys(found))
-
-
-@cache
-def of_the_statute() -> tuple[Example, ...]:
-    """The examples of the rules, and those of `zones.tsv`."""
-    found = [Example(command, f"{rule.name} {rule.level}") for rule in DEFAULT.rules for command in rule.match]
-    found += [Example(command, "allowed") for rule in DEFAULT.rules for command in rule.not_match]
-    return (*found, *(example for line in of_zones() for example in line))
-
-
-@cache
-def every_example() -> tuple[Example, ...]:
-    """All of them, and the labelled commands that are judged as labelled."""
-    labels = (("deny", "gated"), ("ask", "gated"), ("allow", "allowed"))
-    labelled = [
-        Example(command, said) for corpus in CORPORA for label, said in labels for command in commands(corpus, label)
-    ]
-    options = [example for line in of_options() for example in line]
-    judged_as_labelled = [example for example in labelled if example.holds()]
-    return (*of_rows(), *written_down(), *options, *of_the_statute(), *judged_as_labelled)

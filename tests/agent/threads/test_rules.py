@@ -18,27 +18,32 @@ from agent.threads.endings import (
     budget_of_tokens,
     budget_per_turn,
     complete_to_finish,
+    deadline,
     stop_on_request,
     stop_when_said,
 )
 from agent.threads.judging import Judge, by_constitution, rights_beyond
-from agent.threads.steering import continue_with_follow_ups, skip_when_steered
-from agent.threads.summaries import summarize_when_full
-from agent.threads.tool_calls import doom_loop
+from agent.threads.steering import continue_with_follow_ups, seek_steering, skip_when_steered
+from agent.threads.summaries import recover_from_overflow, summarize_when_full
+from agent.threads.tool_calls import doom_loop, one_at_a_time
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
     CallAnswered,
+    DeadlineReached,
     DraftsRefused,
     DraftsSettled,
     FollowUpGiven,
     GateApproved,
     GateRejected,
     HistoryGiven,
+    InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
     PromptGiven,
     ProposedAction,
     RunContinued,
@@ -46,6 +51,7 @@ from agent.vocabulary.events import (
     RunStatus,
     SteeringGiven,
     StopAsked,
+    SummaryFailed,
     SummaryFinished,
     ToolFinished,
     ToolStarted,
@@ -53,7 +59,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import POLICIES, Action, Disk, Level, PathUse, Verdict
+from constitution import GRANTED, POLICIES, Action, Disk, Level, PathUse, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
 from tests.tables import rows
 
@@ -75,6 +81,15 @@ def test_between_runs_only_a_prompt_or_a_history_may_come() -> None:
 
     assert loop.can(PromptGiven("Go"))
     assert not any(loop.can(event) for event in (StopAsked(), AbortAsked(), InferenceRequested(), DONE))
+
+
+def test_a_prompt_during_a_run_waits_for_its_end() -> None:
+    loop = Loop(session())
+    loop.hear()
+    assert not any(map(loop.can, (PromptGiven("And this"), HistoryGiven(()))))
+
+    loop.hear(DONE)
+    assert loop.can(PromptGiven("And this"))
 
 
 # converse
@@ -304,6 +319,21 @@ def test_a_turn_may_take_its_budget_and_not_a_token_more() -> None:
 # deadline
 
 
+def test_the_time_of_each_run_is_its_own_and_nothing_new_begins_when_it_has_elapsed() -> None:
+    loop = Loop(deadline(5))
+    assert loop.hear() == ["prompt_given", "deadline_set"]
+    loop.hear(DONE)
+    assert loop.hear() == ["prompt_given", "deadline_set"]
+
+    loop.hear(DeadlineReached(5))
+    new = (InferenceRequested(), ProposedAction(A), ToolStarted(A), DONE)
+    assert [loop.reasons(event) for event in new] == [["Stopped: the time limit of 5 seconds was reached."]] * len(new)
+
+    loop.hear(RunEnded("limit", "deadline"))
+    assert loop.hear() == ["prompt_given", "deadline_set"]
+    assert all(map(loop.can, new))
+
+
 def test_an_ending_by_the_clock_counts_before_the_failures_that_it_causes() -> None:
     def ends(*endings: Ending) -> str:
         ended = worst_ending(Refusals(Refusal("b", ending) for ending in endings))
@@ -317,7 +347,51 @@ def test_an_ending_by_the_clock_counts_before_the_failures_that_it_causes() -> N
     assert ends(Ending("aborted", "abort_asked"), done) == "abort_asked"
 
 
-# summarize_when_full
+# summarize_when_full, recover_from_overflow
+
+
+TOO_LONG = InferenceFailed("d0", "too long", reason="context_length_exceeded")
+NO_DRAFT, SUMMED_UP = DraftsSettled(), SummaryFinished("so far")
+
+
+@rows(
+    ("first", "is_summed_up"),
+    [
+        ((), True),
+        ((TOO_LONG, committed(A)), True),  # another model has answered
+        ((TOO_LONG, NO_DRAFT, SUMMED_UP, committed(A)), True),  # the next turn
+        ((TOO_LONG, NO_DRAFT, SUMMED_UP, DONE), True),  # the next run
+        ((TOO_LONG, NO_DRAFT, SUMMED_UP), False),
+        ((TOO_LONG, NO_DRAFT, SUMMED_UP, TOO_LONG, NO_DRAFT, DONE), True),
+    ],
+)
+def test_a_conversation_that_is_too_long_is_summed_up_once_in_a_turn(
+    first: tuple[Event, ...], is_summed_up: bool
+) -> None:
+    loop = Loop(recover_from_overflow(summarize=True))
+    loop.hear(HistoryGiven(()), *first)
+
+    assert (loop.hear(TOO_LONG, NO_DRAFT)[-1] == "summary_requested") is is_summed_up
+    assert not loop.can(InferenceRequested())
+    if is_summed_up:
+        assert not loop.can(DONE)
+        assert loop.hear(SUMMED_UP) == ["summary_finished"]
+        assert loop.can(InferenceRequested())
+
+
+def test_where_no_summary_helps_the_run_ends_with_the_cure() -> None:
+    for summarize, outcome, cure in [
+        (False, (), "Give compaction=summary"),
+        (True, (SummaryFailed("short", nothing_older=True),), "Give a smaller output_limit"),
+    ]:
+        loop = Loop(recover_from_overflow(summarize))
+        loop.hear(TOO_LONG, NO_DRAFT, *outcome)
+
+        [because] = loop.reasons(InferenceRequested())
+        assert cure in because
+        assert ("without its older part" in because) is summarize
+        loop.hear(RunEnded("failed", "context_length_exceeded"))
+        assert loop.can(InferenceRequested())
 
 
 def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks() -> None:
@@ -343,6 +417,43 @@ def test_the_letters_stop_in_whatever_is_said_and_they_alone_ask_for_a_stop() ->
 
         loop.hear(said)
         assert loop.events[-1] == StopAsked(said.text)
+
+
+@bthread
+def hold_stops() -> BThreadBody:
+    yield sync(block=StopAsked, wait_for=RunEnded)
+
+
+def test_a_stop_that_was_held_until_the_run_had_ended_does_not_stop_the_next() -> None:
+    loop = Loop(hold_stops(), stop_when_said())
+
+    assert loop.hear(SteeringGiven("stop"), DONE) == ["steering_given", "run_ended"]
+
+
+# seek_steering, seek_follow_ups
+
+
+def test_a_hook_is_asked_again_when_a_call_was_answered_meanwhile_and_what_follows_waits_for_its_messages() -> None:
+    loop = Loop(seek_steering())
+    assert loop.hear() == ["prompt_given", "messages_sought"]
+    loop.hear(CallAnswered("a", "done"))
+    assert not any(map(loop.can, (InferenceRequested(), ProposedAction(A), DONE)))
+
+    found = MessagesFound("steering", ("Rather this", "and that"))
+    assert loop.hear(found) == ["messages_found", "steering_given", "steering_given", "messages_sought"]
+    assert loop.hear(MessagesFound("steering")) == ["messages_found"]
+    assert all(map(loop.can, (InferenceRequested(), ProposedAction(A), DONE)))
+
+
+def test_after_a_stop_a_hook_is_asked_in_the_next_run_only() -> None:
+    stop, found = StopAsked(), MessagesFound("steering", ("Rather this",))
+    for before in ((found, stop), (stop, found), (stop, CallAnswered("a", ""), found)):
+        loop = Loop(seek_steering())
+        loop.hear(PromptGiven("Go"), *before)
+
+        assert loop.story[-1] != "messages_sought"
+        assert loop.hear(CallAnswered("b", "")) == ["call_answered:b"]
+        assert loop.hear(DONE, PromptGiven("Go")) == ["run_ended", "prompt_given", "messages_sought"]
 
 
 # complete_to_finish, skip_when_steered, continue_with_follow_ups
@@ -435,3 +546,34 @@ def test_a_follow_up_waits_while_another_b_thread_refuses_completion() -> None:
     loop.hear(FollowUpGiven("and then that"), RunContinued(Refusals(refusals)))
 
     assert not loop.can(DONE)
+
+
+def test_follow_ups_keep_a_run_going_one_by_one_or_all_at_once() -> None:
+    for at_once in (False, True):
+        loop = Loop(continue_with_follow_ups(at_once))
+        loop.hear(FollowUpGiven("and then that"), FollowUpGiven("and this"))
+
+        heard = RunContinued(Refusals((Refusal("continue_with_follow_ups", FollowUpWaits(at_once)),)))
+        loop.hear(heard)
+        assert loop.can(DONE) is at_once
+        loop.hear(heard)
+        assert loop.can(DONE)
+
+
+def test_calls_that_may_all_run_together_are_proposed_together() -> None:
+    first, second = (ToolCall(id, "look", parallel=True) for id in "ab")
+    loop = Loop(one_at_a_time("all"))
+
+    loop.hear(committed(first, second))
+    assert loop.can(ProposedAction(second))
+    loop.hear(committed(first, B))
+    assert not loop.can(ProposedAction(B))
+
+
+def test_what_the_user_granted_beforehand_lifts_the_sandbox_before_the_call_is_approved() -> None:
+    facts = Action("bash", "write", "/w", sandbox="bubblewrap", rights=("network",))
+    loop = Loop(*CORE, by_constitution(lambda _: GRANTED))
+    loop.hear(PromptGiven("Go"), drafted("", A))
+
+    assert loop.hear(ActionDescribed(A, facts))[1:] == ["sandbox_lifted:a", "gate_approved:a", "tool_started:a"]
+    assert [event.rights for event in loop.events if isinstance(event, ToolStarted)] == [("network",)]
