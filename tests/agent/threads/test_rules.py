@@ -51,7 +51,6 @@ from agent.vocabulary.events import (
     RunStatus,
     SteeringGiven,
     StopAsked,
-    SummaryFailed,
     SummaryFinished,
     ToolFinished,
     ToolStarted,
@@ -350,7 +349,7 @@ def test_an_ending_by_the_clock_counts_before_the_failures_that_it_causes() -> N
 # summarize_when_full, recover_from_overflow
 
 
-TOO_LONG = InferenceFailed("d0", "too long", reason="context_length_exceeded")
+TOO_LONG = InferenceFailed("d0", "too long", retryable=True, reason="context_length_exceeded")
 NO_DRAFT, SUMMED_UP = DraftsSettled(), SummaryFinished("so far")
 
 
@@ -372,24 +371,23 @@ def test_a_conversation_that_is_too_long_is_summed_up_once_in_a_turn(
     loop.hear(HistoryGiven(()), *first)
 
     assert (loop.hear(TOO_LONG, NO_DRAFT)[-1] == "summary_requested") is is_summed_up
-    assert not loop.can(InferenceRequested())
+    assert loop.can(InferenceRequested()) is not is_summed_up
     if is_summed_up:
         assert not loop.can(DONE)
         assert loop.hear(SUMMED_UP) == ["summary_finished"]
         assert loop.can(InferenceRequested())
 
 
-def test_where_no_summary_helps_the_run_ends_with_the_cure() -> None:
-    for summarize, outcome, cure in [
-        (False, (), "Give compaction=summary"),
-        (True, (SummaryFailed("short", nothing_older=True),), "Give a smaller output_limit"),
-    ]:
+def test_where_no_less_of_a_conversation_helps_the_run_ends_with_the_cure() -> None:
+    again, least = (TOO_LONG, NO_DRAFT), (evolve(TOO_LONG, retryable=False), NO_DRAFT)
+    for summarize, overflows in [(False, (*again, *again, *again, *again)), (False, least), (True, least)]:
         loop = Loop(recover_from_overflow(summarize))
-        loop.hear(TOO_LONG, NO_DRAFT, *outcome)
+        loop.hear(*overflows[:-2])
+        assert loop.can(InferenceRequested())
+        loop.hear(*overflows[-2:])
 
         [because] = loop.reasons(InferenceRequested())
-        assert cure in because
-        assert ("without its older part" in because) is summarize
+        assert "Give a shorter prompt" in because
         loop.hear(RunEnded("failed", "context_length_exceeded"))
         assert loop.can(InferenceRequested())
 
