@@ -65,7 +65,7 @@ adversary: $(READY) ## run the commands of an adversary in the sandbox, and see 
 
 mutants: $(READY) ## change the code of ROOM=agent/threads (or what differs from main), and list what no test notices (minutes)
 	@$(BIN)/python -m tests.mutants $(ROOM) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(JOBS),--jobs $(JOBS)) \
-		$(if $(BASE),--base $(BASE)) $(if $(WITHOUT),--without '$(WITHOUT)')
+		$(if $(BASE),--base $(BASE)) $(if $(JUDGES),--judges $(JUDGES)) $(if $(WITHOUT),--without '$(WITHOUT)')
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task

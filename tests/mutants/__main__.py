@@ -42,6 +42,7 @@ LAWS = {
 }
 EQUIVALENTS = Path("tests/mutants/equivalents.toml")
 QUICK = ("-m", "not slow")
+JUDGES = ("room", "package", "laws", "verify")
 
 
 def oracles_for(room: str, root: Path) -> list[Oracle]:
@@ -249,7 +250,7 @@ def run(options: argparse.Namespace, root: Path) -> None:
             mutants, equivalents = without_equivalents(root, all_mutants(root, judgement.copy, modules))
             mutants = [each for each in mutants if not lines or not lines[each.path].isdisjoint(each.lines)]
             mutants = sampled(mutants, options.sample, options.seed)
-            oracles = oracles_for(room, root)
+            oracles = [oracle for oracle in oracles_for(room, root) if oracle.name in options.judges]
             judgement.judge(mutants, oracles)
             report(options.room or room, mutants, equivalents, judgement, oracles)
             if options.without:
@@ -285,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--base", default="main", help="the branch from which changes are counted (%(default)s)")
     parser.add_argument("--sample", type=int, help="judge only so many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="for --sample (%(default)s)")
+    parser.add_argument("--judges", nargs="+", default=JUDGES, choices=JUDGES, help="(%(default)s)")
     parser.add_argument("--without", nargs="+", default=[], help="tests: say what would survive without them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     try:

@@ -26,7 +26,7 @@ from tests.mutants import loader
 from tests.mutants.operators import Mutant
 
 SLOWER = 10  # times as long as usual is too long
-PATIENCE = 20.0  # seconds more, for a busy machine
+PATIENCE = 10.0  # seconds more, for a busy machine
 RECORDING = 600.0  # seconds for one test of which nothing is known yet
 
 

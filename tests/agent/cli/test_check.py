@@ -100,7 +100,7 @@ def test_check_judges_like_a_run_and_names_the_file_of_a_user_rule(
 ) -> None:
     own, project = home / ".config" / "bpagent" / "config.yaml", workspace / ".bpagent" / "config.yaml"
     rules = home / ".bpagent" / "rules.yaml"
-    grant = f"commands: [{{allow: git reset --hard, file: {shutil.which('git')}}}]"
+    grant = f"commands: [{{allow: git reset --hard, file: {Path(shutil.which('git') or '').resolve()}}}]"
     row = "rules: [deny upload, deny -- make deploy]"
     cases: tuple[tuple[Path, str, str, int, str, Path | str], ...] = (
         (own, "options: {policy: strict}", "make x", 10, "rule not_known_to_be_harmless (code)", ""),

@@ -70,7 +70,7 @@ def test_a_call_allowed_by_a_user_rule_is_shown_so_during_and_after_the_run(
     command: Command, run_of: RunOf, home: Path, tmp_path: Path
 ) -> None:
     (home / ".bpagent").mkdir()
-    rule = f"commands: [{{allow: git reset --hard, file: {shutil.which('git')}}}]"
+    rule = f"commands: [{{allow: git reset --hard, file: {Path(shutil.which('git') or '').resolve()}}}]"
     (home / ".bpagent" / "rules.yaml").write_text(rule)
     words, log = run_of(bash("echo hi"), bash("git reset --hard"), "Done."), tmp_path / "log.jsonl"
 

@@ -14,13 +14,19 @@ from agent.threads.endings import (
     COMPLETE,
     PURSUE,
     abort_on_request,
+    at_most,
     budget_of_cost,
     budget_of_tokens,
     budget_per_turn,
     complete_to_finish,
     deadline,
+    empty_answers,
+    iterations_at_most,
+    one_objective,
+    retry,
     stop_on_request,
     stop_when_said,
+    too_many_failures,
 )
 from agent.threads.judging import Judge, by_constitution, rights_beyond
 from agent.threads.steering import continue_with_follow_ups, seek_steering, skip_when_steered
@@ -59,7 +65,7 @@ from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
 from constitution import GRANTED, POLICIES, Action, Disk, Level, PathUse, Verdict
-from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
+from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, described, drafted, finished, message
 from tests.tables import rows
 
 DONE = RunEnded("completed", "answered", "Done.")
@@ -235,6 +241,10 @@ def test_s0_6_1_a_tool_that_is_declared_to_write_needs_no_yes_in_workspace_and_e
     [
         ({"sandbox": "bubblewrap", "rights": ("write /a",), "needs": ("network",)}, ("write /a", "network")),
         ({"sandbox": "bubblewrap", "rights": ("network a.example",), "needs": ("network",)}, ("network a.example",)),
+        (
+            {"sandbox": "bubblewrap", "rights": ("network a.example", "write /a"), "needs": ("network",)},
+            ("network a.example", "write /a"),
+        ),
         ({"sandbox": "none", "rights": ("network",)}, ()),
         ({"rights": ("network",)}, ()),
     ],
@@ -270,6 +280,13 @@ def test_steering_continues_a_run_that_was_about_to_end() -> None:
     loop.hear(committed(again("1"), again("2")), SteeringGiven("Rather this"))
 
     assert loop.can(InferenceRequested())
+
+
+def test_calls_before_the_one_that_is_repeated_still_run() -> None:
+    loop = Loop(doom_loop(2))
+    loop.hear(committed(B, again("1"), again("2")))
+
+    assert [loop.can(ProposedAction(call)) for call in (B, again("1"), again("2"))] == [True, True, False]
 
 
 def test_arguments_are_compared_as_json_and_not_as_text() -> None:
@@ -313,6 +330,54 @@ def test_a_turn_may_take_its_budget_and_not_a_token_more() -> None:
 
     loop.hear(took(6), took(5), committed(A))
     assert loop.reasons(InferenceRequested()) == ["Stopped: a turn took more than the 10 tokens that one may take."]
+
+
+# What a rule has counted ends with the run
+
+
+OVER = RunEnded("failed", "over")
+FAILED = InferenceFailed("d0", "no connection")
+
+
+@rows(
+    ("rule", "events", "refused"),
+    [
+        (at_most(2), (committed(A), committed(A)), InferenceRequested()),
+        (iterations_at_most(2), (committed(A), committed(A)), InferenceRequested()),
+        (iterations_at_most(1), (finished(ToolCall("p", PURSUE)), committed(A)), InferenceRequested()),
+        (too_many_failures(2), (finished(A, is_error=True), finished(A, is_error=True)), InferenceRequested()),
+        (empty_answers(2), (committed(), committed()), InferenceRequested()),
+        (budget_of_tokens(2), (took(1), took(1)), InferenceRequested()),
+        (budget_of_cost(2.0), (took(1, 1.0), took(1, 1.0)), InferenceRequested()),
+        (budget_per_turn(1), (took(1), took(1)), InferenceRequested()),
+        (doom_loop(2), (committed(again("1")), committed(again("2"))), InferenceRequested()),
+        (retry(1), (FAILED,), InferenceRequested()),
+        (stop_on_request(), (StopAsked(),), ProposedAction(A)),
+        (abort_on_request(), (AbortAsked(),), ProposedAction(A)),
+        (one_objective(), (finished(ToolCall("p", PURSUE)),), GateApproved(ToolCall("q", PURSUE), action(A))),
+        (complete_to_finish(), (finished(ToolCall("c", COMPLETE)),), InferenceRequested()),
+        (complete_to_finish(after_objective=True), (finished(ToolCall("p", PURSUE)),), DONE),
+    ],
+)
+def test_what_a_rule_has_counted_ends_with_the_run(rule: BThread, events: tuple[Event, ...], refused: Event) -> None:
+    *before, last = events
+    loop = Loop(rule)
+    for _ in range(2):
+        loop.hear(PromptGiven("Go"), *before, OVER)
+        loop.hear(PromptGiven("Go"), *before)
+        assert loop.can(refused)
+
+        loop.hear(last)
+        assert not loop.can(refused)
+        loop.hear(OVER)
+        assert loop.can(refused)
+
+
+def test_after_an_objective_was_completed_another_may_be_taken() -> None:
+    loop = Loop(one_objective())
+    loop.hear(finished(ToolCall("p", PURSUE)), finished(ToolCall("c", COMPLETE)))
+
+    assert loop.can(GateApproved(ToolCall("q", PURSUE), action(A)))
 
 
 # deadline
@@ -400,6 +465,15 @@ def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks()
     assert loop.hear() == ["prompt_given", "summary_requested"]
 
 
+def test_what_is_not_full_is_not_summed_up_and_calls_are_answered_first() -> None:
+    loop = Loop(summarize_when_full(8))
+    loop.hear(PromptGiven("Go"), took(7), committed(A, B), CallAnswered("a", ""), CallAnswered("b", ""))
+    assert loop.story[-1] == "call_answered:b"
+
+    assert loop.hear(took(8), committed(A, B), CallAnswered("a", ""))[-1] == "call_answered:a"
+    assert loop.hear(CallAnswered("b", "")) == ["call_answered:b", "summary_requested"]
+
+
 def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:
     loop = Loop(summarize_when_full(8))
     loop.hear(PromptGiven("Go"), took(8), committed(text="Done."))
@@ -434,7 +508,7 @@ def test_a_stop_that_was_held_until_the_run_had_ended_does_not_stop_the_next() -
 def test_a_hook_is_asked_again_when_a_call_was_answered_meanwhile_and_what_follows_waits_for_its_messages() -> None:
     loop = Loop(seek_steering())
     assert loop.hear() == ["prompt_given", "messages_sought"]
-    loop.hear(CallAnswered("a", "done"))
+    loop.hear(CallAnswered("a", "done"), MessagesFound("follow_up", ("for another hook",)))
     assert not any(map(loop.can, (InferenceRequested(), ProposedAction(A), DONE)))
 
     found = MessagesFound("steering", ("Rather this", "and that"))
@@ -532,7 +606,8 @@ def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn(
     loop = Loop(*CORE, by_constitution(judge), skip_when_steered())
     loop.hear(PromptGiven("Go"), drafted("", A), described(A))
 
-    loop.hear(SteeringGiven("rather this"))
+    assert loop.hear(SteeringGiven("rather this"))[-1] == "gate_rejected:a"  # answered when the question is known to be
+    assert loop.hear(ApprovalAnswered(A, yes=False))[:2] == ["approval_answered:a", "call_answered:a"]
     [gone] = [event for event in loop.events if isinstance(event, GateRejected)]
     assert [refusal.because for refusal in gone.refusals] == [Steered()]
     assert rejected("a", gone.refusals).result == "skipped: Skipped due to queued user message."
@@ -558,14 +633,28 @@ def test_follow_ups_keep_a_run_going_one_by_one_or_all_at_once() -> None:
         assert loop.can(DONE)
 
 
+def test_no_more_follow_ups_than_the_most_may_wait_one_after_the_other() -> None:
+    for at_once in (False, True):
+        loop = Loop(continue_with_follow_ups(at_once, most=2))
+        loop.hear(FollowUpGiven("1"))
+        assert loop.can(FollowUpGiven("2"))
+        loop.hear(FollowUpGiven("2"))
+        assert loop.can(FollowUpGiven("3")) is at_once
+
+        loop.hear(OVER)  # what a run leaves waits no more
+        assert loop.can(DONE)
+
+
 def test_calls_that_may_all_run_together_are_proposed_together() -> None:
     first, second = (ToolCall(id, "look", parallel=True) for id in "ab")
-    loop = Loop(one_at_a_time("all"))
-
-    loop.hear(committed(first, second))
-    assert loop.can(ProposedAction(second))
-    loop.hear(committed(first, B))
-    assert not loop.can(ProposedAction(B))
+    for together, calls, is_proposed in [
+        ("all", (first, second), True),
+        ("all", (first, B), False),
+        ("none", (first, second), False),
+    ]:
+        loop = Loop(one_at_a_time(together))  # type: ignore[arg-type]
+        loop.hear(committed(*calls))
+        assert loop.can(ProposedAction(calls[-1])) is is_proposed
 
 
 def test_what_the_user_granted_beforehand_lifts_the_sandbox_before_the_call_is_approved() -> None:
