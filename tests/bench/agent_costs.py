@@ -22,8 +22,9 @@ from agent.models.openai_model import WIRES, raw_chunks
 from agent.presets import preset_named
 from agent.tools.collections import workspace_tools
 from agent.tools.search import make_grep
+from agent.tools.snapshots.store import Snapshots
 from agent.tools.workspace import Workspace
-from tests.bench.measuring import STATUS, Aim, Row, fastest, fastest_command, numbers, scaled
+from tests.bench.measuring import STATUS, Aim, Prepare, Row, fastest, fastest_command, numbers, scaled
 
 MILLI = 1e3
 HELP = "import sys; sys.argv = ['bpagent', '--help']; from agent.cli import main; sys.exit(main())"
@@ -316,3 +317,35 @@ def last_page(count: int) -> None:
         before = peak()
         anyio.run(run, folder, 3)
     print(before, peak())
+
+
+def measure_snapshots(size: float = 1.0) -> Iterator[Row]:
+    """Return what a snapshot of a folder takes in which nothing has changed, beside `git status` in the same run."""
+    if shutil.which("git") is None:
+        yield Row("snapshot", None, "s", note="skipped: git is not installed")
+        return
+    for count in (scaled(10_000, size), scaled(100_000, size)):
+        with TemporaryDirectory() as folder:
+            tree = Path(folder, "tree")
+            for number in range(count):
+                path = tree / f"{number // 1000}" / f"{number // 20 % 50}" / f"{number}.py"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{number}\n" * 100)
+            for words in (["init", "-q"], ["add", "."]):
+                subprocess.run(["git", *words], cwd=tree, check=True)
+            snapshots = Snapshots(tree, Path(folder, "home"))
+            (first,) = fastest(taking(snapshots), rounds=1)
+            yield Row(f"first snapshot of {count:,} files", first, "s")
+            ours, theirs = [], []
+            for _ in range(3):
+                ours += fastest(taking(snapshots), rounds=1)
+                theirs += fastest_command(["git", "-C", str(tree), "status", "--porcelain"], rounds=1)
+            yield Row(
+                f"snapshot of {count:,} files, nothing changed", min(ours), "s", min(theirs), "git status",
+                Aim(at_most=3, of="ratio"),
+            )  # fmt: skip
+
+
+def taking(snapshots: Snapshots) -> Prepare:
+    """Return what takes one more snapshot."""
+    return lambda: lambda: snapshots.take("run", "before")

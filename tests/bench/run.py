@@ -9,6 +9,7 @@ from time import perf_counter
 
 from tests.bench.agent_costs import (
     measure_imports,
+    measure_snapshots,
     measure_streaming,
     measure_tools,
     measure_turns,
@@ -29,6 +30,7 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "imports": measure_imports,
     "memory": measure_memory,
     "tools": measure_tools,
+    "snapshots": measure_snapshots,
     "experiments": measure_experiments,
     "cells": measure_cells,
     "workers": measure_workers,

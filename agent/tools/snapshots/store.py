@@ -1,0 +1,254 @@
+"""The snapshots of one workspace: taken under a lock, each under a name of its own, the oldest removed at a limit."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC, EROFS
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote, unquote
+
+from attrs import evolve, field, frozen
+
+from agent.tools.output import size_in_words
+from agent.tools.snapshots.objects import Objects
+from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, refused_file_system
+
+LIMIT = 2_000_000_000  # bytes of all snapshots of a workspace
+PATIENCE = 60.0  # seconds until a lock that another process holds is given up
+
+Moment = Literal["before", "after", "undo"]
+"""The moment of a snapshot: before calls, after a call, or before an undo."""
+
+
+@frozen
+class Snapshot:
+    """A workspace as it was at one moment. `name` is that of the run and a number.
+
+    calls: the ids of the calls before or after which it was taken. background: whether processes of the run were alive.
+    made_again: folders that were left out, since a tool can make them again. unkept: what could not be kept, and why.
+    told: what else a user has to know.
+    """
+
+    name: str
+    moment: Moment
+    calls: tuple[str, ...]
+    tree: Entry
+    time: float
+    background: bool = False
+    made_again: tuple[str, ...] = ()
+    unkept: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    trees: Trees | None = field(default=None, eq=False, repr=False)
+
+    def read(self, path: str) -> bytes:
+        """Return what was in a file, by its path in the workspace. Raises SnapshotError."""
+        assert self.trees is not None
+        entry = self.trees.find(self.tree, path)
+        if entry is None or not entry.is_file or not entry.content:
+            raise SnapshotError(f"the snapshot {self.name!r} has no file {path!r}")
+        return os.fsencode(entry.content) if entry.is_link else self.trees.read(entry.content)
+
+
+class Snapshots:
+    """The snapshots of the workspace `root`, in a folder below `home` that only this user may open."""
+
+    def __init__(
+        self, root: str | os.PathLike[str], home: Path, *, exclude: tuple[str, ...] = tuple(MADE_AGAIN),
+        limit: int = LIMIT,
+    ) -> None:  # fmt: skip
+        self.root = os.path.realpath(root)
+        digest = sha256(os.fsencode(self.root)).hexdigest()[:16]
+        self.folder = home / "snapshots" / f"{quote(os.path.basename(self.root)) or 'root'}-{digest}"
+        self._refs = self.folder / "refs" / "snapshots"
+        self._exclude, self._limit = exclude, limit
+        self._latest = ("", "")  # the content of the tree of the latest snapshot of this process, and its name
+        self._trees: Trees | None = None
+
+    def take(
+        self, run: str, moment: Moment, calls: tuple[str, ...] = (), *, background: bool = False,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> Snapshot:  # fmt: skip
+        """Keep the workspace as it is now. Raises SnapshotError, and then nothing is lost or left behind."""
+        with self._explained(), self._locked(is_cancelled):
+            self._check()
+            trees, before = self._known()
+            own = os.stat(self.folder.parent)
+            with trees.objects.writing() as pack:
+                walk = Walk(
+                    trees, pack, exclude=self._exclude, budget=self._limit, own=(own.st_dev, own.st_ino),
+                    is_cancelled=is_cancelled,
+                )  # fmt: skip
+                tree = walk.tree(self.root, before)
+                name = self._next(run)
+                taken = Snapshot(
+                    name, moment, calls, tree, time.time(), background, tuple(walk.made_again), tuple(walk.unkept)
+                )
+                content = pack.add(_written(taken))
+            self._refer(name, content)
+            trees.known = walk.known
+            self._latest = tree.content, name
+            dropped = self._make_room(name)
+            return evolve(taken, told=(dropped,) if dropped else (), trees=trees)
+
+    def get(self, name: str) -> Snapshot:
+        """Return a snapshot by its name. Raises SnapshotError for one that is not there."""
+        with self._explained():
+            trees = self._opened()
+            try:
+                content = trees.objects.read(self._ref(name).read_text().strip())
+            except (OSError, KeyError, ValueError) as error:
+                known = ", ".join(self.names(name.rpartition("/")[0])) or "none"
+                raise SnapshotError(f"there is no snapshot {name!r} of {self.root}; there are: {known}") from error
+            return _parsed(content, trees)
+
+    def names(self, run: str) -> list[str]:
+        """Return the names of a run's snapshots, the oldest first."""
+        folder = self._refs / quote(run, safe="")
+        numbers = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+        return [f"{run}/{number}" for number in numbers if number.isdigit()]
+
+    def runs(self) -> list[str]:
+        """Return the runs that have snapshots."""
+        return sorted(unquote(folder.name) for folder in self._refs.iterdir()) if self._refs.is_dir() else []
+
+    def remove(self, *runs: str) -> None:
+        """Remove the snapshots of runs, and at once all that only they have kept. Raises SnapshotError."""
+        if not self.folder.is_dir():
+            return
+        with self._explained(), self._locked():
+            for run in runs:
+                for name in self.names(run):
+                    self._ref(name).unlink()
+                if (folder := self._refs / quote(run, safe="")).is_dir():
+                    folder.rmdir()
+            self._collect()
+
+    # Names.
+
+    def _ref(self, name: str) -> Path:
+        run, _, number = name.rpartition("/")
+        return self._refs / quote(run, safe="") / number
+
+    def _next(self, run: str) -> str:
+        latest = self.names(run)[-1:]
+        return f"{run}/{int(latest[0].rpartition('/')[2]) + 1 if latest else 1:06}"
+
+    def _refer(self, name: str, content: str) -> None:
+        ref = self._ref(name)
+        ref.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = ref.with_name("new")
+        new.write_text(f"{content}\n")
+        new.rename(ref)
+
+    def _by_age(self) -> list[Path]:
+        refs = (ref for ref in self._refs.glob("*/*") if ref.name.isdigit())
+        return sorted(refs, key=lambda ref: (ref.stat().st_mtime_ns, ref.name))
+
+    # The store.
+
+    def _check(self) -> None:
+        """Raise SnapshotError for a workspace that is not kept."""
+        if self.root in ("/", os.path.realpath(os.path.expanduser("~"))):
+            raise SnapshotError(f"the workspace is {self.root}, and is not kept as a whole; begin in a smaller folder")
+        for place in (self.root, str(self.folder)):
+            if why := refused_file_system(place, os.stat(place).st_dev):
+                raise SnapshotError(f"{place} {why}, where snapshots are not safe; move it to a local disk")
+
+    def _opened(self) -> Trees:
+        if self._trees is None:
+            self._trees = Trees(Objects(self.folder))
+        self._trees.objects.refresh()
+        return self._trees
+
+    def _known(self) -> tuple[Trees, str]:
+        """Return what is known of the latest snapshot, and the content of its tree."""
+        trees = self._opened()
+        if not self._latest[1] or not self._ref(self._latest[1]).exists():
+            trees.forget()
+            latest = self._by_age()[-1:]
+            name = f"{unquote(latest[0].parent.name)}/{latest[0].name}" if latest else ""
+            self._latest = self.get(name).tree.content if name else "", name
+        return trees, self._latest[0]
+
+    @contextmanager
+    def _locked(self, is_cancelled: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        until = time.monotonic() + PATIENCE
+        with open(self.folder / "lock", "a") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if is_cancelled() or time.monotonic() > until:
+                        raise SnapshotError(f"another process has held {self.folder / 'lock'} too long") from None
+                    time.sleep(0.02)
+            yield
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (ENOSPC, EDQUOT)
+            cures = {EROFS: "it is read-only", ENOSPC: "the disk is full", EDQUOT: "the disk quota is used up"}
+            cure = "; make room, or move BPAGENT_HOME" if full else ""
+            why = cures.get(error.errno or 0, error.strerror or str(error))
+            raise SnapshotError(f"{error.filename or self.folder}: {why}{cure}") from error
+
+    def _make_room(self, newest: str) -> str:
+        """Remove the oldest snapshots while all take more than the limit; return what to say about it."""
+        assert self._trees is not None
+        if self._trees.objects.size() <= self._limit:
+            return ""
+        first = self.names(newest.rpartition("/")[0])[0]
+        droppable = [ref for ref in self._by_age() if ref not in (self._ref(newest), self._ref(first))]
+        dropped = 0
+        while droppable and self._trees.objects.size() > self._limit:
+            for ref in droppable[: len(droppable) // 4 + 1]:
+                ref.unlink()
+                dropped += 1
+            droppable = droppable[len(droppable) // 4 + 1 :]
+            self._collect()
+        return f"removed the {dropped} oldest snapshots: all together had more than {size_in_words(self._limit)}"
+
+    def _collect(self) -> None:
+        """Remove what no snapshot has kept."""
+        trees = self._opened()
+        trees.objects.keep_only(self._reachable(Trees(trees.objects)))
+        if not self._ref(self._latest[1]).exists():
+            trees.forget()
+
+    def _reachable(self, trees: Trees) -> set[str]:
+        reached = set[str]()
+        for ref in self._by_age():
+            content = ref.read_text().strip()
+            reached.add(content)
+            folders = [_parsed(trees.objects.read(content), trees).tree.content]
+            while folders:
+                folder = folders.pop()
+                if folder not in reached:
+                    reached.add(folder)
+                    for entry in trees.entries(folder).values():
+                        (folders.append if entry.is_folder and entry.content else reached.add)(entry.content)
+        return reached
+
+
+def _written(snapshot: Snapshot) -> bytes:
+    rows = {name: getattr(snapshot, name) for name in KEPT}
+    return json.dumps(rows, indent=1).encode()
+
+
+KEPT = ("name", "moment", "calls", "tree", "time", "background", "made_again", "unkept")
+LISTS = ("calls", "made_again", "unkept")
+
+
+def _parsed(content: bytes, trees: Trees) -> Snapshot:
+    rows = json.loads(content)
+    lists = {name: tuple(rows[name]) for name in LISTS}
+    return Snapshot(**{**rows, **lists, "tree": Entry(*rows["tree"])}, trees=trees)

@@ -1,0 +1,460 @@
+"""Snapshots: what is kept of a workspace, what is told, and that every change can be taken back."""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.tools.snapshots.objects import LARGE
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import changes, changes_since, undo
+
+
+def digest(root: Path) -> dict[str, tuple[object, ...]]:
+    """Everything that counts of a folder: kinds, modes, times, links and contents."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in [root, *root.rglob("*")]:
+        status = path.lstat()
+        content = (
+            os.readlink(path) if path.is_symlink() else sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        )
+        found[str(path.relative_to(root))] = (status.st_mode, status.st_mtime_ns, content)
+    return found
+
+
+NAMES = ("a", "b", "ü", "c.py", "\udcff")
+
+
+class Edits:
+    """Random changes of a folder, as commands make them."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.root, self.chance = root, random.Random(seed)
+
+    def path(self) -> Path:
+        return self.root.joinpath(*self.chance.choices(NAMES, k=self.chance.randint(1, 3)))
+
+    def one(self) -> None:
+        path, edit = (
+            self.path(),
+            self.chance.choice(
+                [self.write, self.write, self.folder, self.link, self.remove, self.mode, self.move, self.touch]
+            ),
+        )
+        with suppress(OSError):
+            edit(path)
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self.chance.randbytes(self.chance.choice([0, 1, 20])))
+
+    def folder(self, path: Path) -> None:
+        path.mkdir(parents=True)
+
+    def link(self, path: Path) -> None:
+        path.symlink_to(self.chance.choice(["a", "../nowhere", "/"]))
+
+    def remove(self, path: Path) -> None:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def mode(self, path: Path) -> None:
+        if not path.is_symlink():
+            path.chmod(self.chance.choice([0o755, 0o700] if path.is_dir() else [0o644, 0o600, 0o444, 0o755]))
+
+    def move(self, path: Path) -> None:
+        path.rename(self.path())
+
+    def touch(self, path: Path) -> None:
+        os.utime(path, ns=(5, self.chance.randrange(1 << 60)), follow_symlinks=False)
+
+
+def scene(
+    folder: Path, seed: int, steps: int
+) -> tuple[Snapshots, Edits, list[tuple[str, dict[str, tuple[object, ...]]]]]:
+    """A workspace in which some calls have run: its snapshots, and how it was before each call."""
+    root = folder / "work"
+    root.mkdir()
+    store, edits, states = Snapshots(root, folder / "home"), Edits(root, seed), []
+    for _ in range(12):
+        edits.one()
+    for step in range(steps):
+        before = store.take("run", "before", (f"c{step}",))
+        states.append((before.name, digest(root)))
+        for _ in range(edits.chance.randint(0, 6)):
+            edits.one()
+        store.take("run", "after", (f"c{step}",))
+    return store, edits, states
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(st.integers(0, 1 << 32))
+def test_undo_to_any_step_gives_the_whole_tree_back_and_can_be_undone(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("scene")
+    store, edits, states = scene(folder, seed, 4)
+    latest = digest(Path(store.root))
+
+    undone = undo(store, states[0][0])
+    assert (digest(Path(store.root)), undone.left) == (states[0][1], {})
+    again = undo(store, undone.before)
+    assert (digest(Path(store.root)), again.left) == (latest, {})
+    for name, state in edits.chance.sample(states, len(states)):
+        assert undo(store, name).left == {}
+        assert digest(Path(store.root)) == state
+
+
+def undo_in_a_process_that_dies(store: Snapshots, name: str, at: int) -> bool:
+    """Undo in a child that gets a SIGKILL before its change number `at`; return whether it came that far."""
+    child = os.fork()
+    if child == 0:
+        left = at
+        changing = {
+            "os.rename",
+            "os.mkdir",
+            "os.remove",
+            "os.rmdir",
+            "os.symlink",
+            "os.chmod",
+            "os.utime",
+            "shutil.rmtree",
+        }
+
+        def die(event: str, arguments: object) -> None:
+            nonlocal left
+            if event in changing:
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(die)
+        undo(store, name)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process of its own")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_an_undo_that_is_killed_at_any_point_is_finished_by_the_next(tmp_path: Path) -> None:
+    store, _, states = scene(tmp_path, 5, 2)
+    (name, state), latest, wrong, at = states[0], digest(Path(store.root)), [], 1
+
+    while undo_in_a_process_that_dies(store, name, at):
+        undone = undo(store, name)
+        if undone.left or digest(Path(store.root)) != state:
+            wrong.append((at, undone.left, digest(Path(store.root)).items() ^ state.items()))
+        back = undo(store, store.names("run")[3], force=True)
+        assert (back.left, digest(Path(store.root))) == ({}, latest)
+        at += 2
+
+    assert (wrong, at > 10) == ([], True)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def store(root: Path, tmp_path: Path) -> Snapshots:
+    return Snapshots(root, tmp_path / "home")
+
+
+def call(store: Snapshots, change: Callable[[Path], object], name: str = "c1") -> str:
+    """Take the snapshots around a change, as the loop does around a call; return the name of the first."""
+    before = store.take("run", "before", (name,))
+    change(Path(store.root))
+    store.take("run", "after", (name,))
+    return before.name
+
+
+def shell(script: str) -> Callable[[Path], object]:
+    return lambda root: subprocess.run(["bash", "-c", script], cwd=root, check=True, capture_output=True)
+
+
+GIT = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
+REPOSITORY = f"""
+{GIT} init -q . && echo 'data/\n*.db\nnode_modules' > .gitignore && mkdir src data
+echo 1 > src/a.py && echo x > data/m.csv && echo db > app.db && echo draft > notes.txt
+{GIT} add -A && {GIT} commit -qm one && echo unsaved >> src/a.py
+mkdir -p lib/inner && echo 1 > lib/inner/f
+cd lib/inner && {GIT} init -q && {GIT} add f && {GIT} commit -qm in && cd ../..
+mkdir empty && ln -s src link && ln -s nowhere dangling && chmod 600 notes.txt
+mkdir -p "odd$(printf '\\n')name" && touch 'a b' -- -x
+"""
+
+LOSSES = """
+rm -rf data
+: > app.db
+rm -rf data/* src
+touch notes.txt; rm notes.txt
+echo mine > notes.txt
+git checkout -q src/a.py
+git clean -qfdx
+git reset -q --hard
+git stash -q -u
+mkdir ../lost; mv notes.txt ../lost
+mv data data2
+rm -rf lib
+rm -rf lib/inner/.git
+rm -rf .git/objects
+rm -rf .git
+rm .git/HEAD
+find . -type f -delete
+chmod -R 700 .
+ln -sf /etc/passwd notes.txt
+rm link; mkdir link
+rm -rf src; echo file > src
+rmdir empty
+mkdir -p new/deep/er; echo 1 > new/deep/er/f
+touch -d 2001-01-01 src/a.py
+python3 -c "open('app.db','r+').write('XX')"
+cp -r src src2; rm -rf src; mv src2 src
+truncate -s 9999 data/m.csv
+rm dangling; echo 1 > dangling
+git clone -q . copy
+sed -i s/1/2/ src/a.py
+""".strip().splitlines()
+"""Ways to lose work inside a workspace."""
+
+
+@pytest.mark.slow
+def test_undo_gives_back_every_byte_after_each_way_to_lose_work(root: Path, store: Snapshots) -> None:
+    shell(REPOSITORY)(root)
+    before, wrong = digest(root), []
+
+    for loss in LOSSES:
+        undone = undo(store, call(store, shell(loss)), git=True)
+        if undone.left or digest(root) != before:
+            wrong.append((loss, undone.left, sorted(digest(root).items() ^ before.items())[:4]))
+
+    assert wrong == []
+
+
+def test_a_repository_that_is_damaged_comes_back_and_one_that_is_whole_keeps_its_branches(
+    root: Path, store: Snapshots
+) -> None:
+    shell(REPOSITORY)(root)
+    shell(f"{GIT} add -A; {GIT} commit -qm two; rm -rf lib/inner/.git/objects")
+    before = digest(root / "lib")
+    name = call(store, shell(f"{GIT} commit -qam two; echo 3 > src/a.py; rm -rf lib/inner/.git/objects"))
+
+    undone = undo(store, name)
+
+    assert (undone.repositories, undone.left, digest(root / "lib")) == ((".git",), {}, before)
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=root, capture_output=True, text=True, check=True).stdout
+    assert (log.split(), (root / "src/a.py").read_text()) == (["two", "one"], "1\nunsaved\n")
+    undo(store, name, git=True)
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=root, capture_output=True, text=True, check=True).stdout
+    assert log.split() == ["one"]
+
+
+def test_undo_leaves_what_the_user_changed_meanwhile_unless_forced(root: Path, store: Snapshots) -> None:
+    for name in ("both", "after", "own", "gone"):
+        (root / name).write_text("old")
+
+    def agent(root: Path) -> None:
+        for name in ("both", "after", "made", "gone"):
+            (root / name).write_text("agent's")
+        (root / "folder").mkdir()
+
+    first = call(store, agent)
+    (root / "after").write_text("user's")
+    (root / "own").write_text("user's")
+    (root / "folder/mine").write_text("user's")
+    (root / "gone").unlink()
+    states = digest(root)
+
+    undone = undo(store, first)
+
+    other = "was changed by something else than this run"
+    assert undone.left == {
+        "after": other,
+        "own": other,
+        "gone": other,
+        "folder/mine": other,
+        "folder": "holds something that is left",
+    }
+    assert {path.name: path.read_text() for path in root.iterdir() if path.is_file()} == {
+        "both": "old", "after": "user's", "own": "user's",
+    }  # fmt: skip
+    forced = undo(store, first, force=True)
+    assert (forced.left, sorted(path.name for path in root.iterdir())) == ({}, ["after", "both", "gone", "own"])
+    assert {path.read_text() for path in root.iterdir()} == {"old"}
+    undo(store, undone.before, force=True)
+    assert digest(root) == states
+
+
+def test_changes_name_the_calls_that_made_them(root: Path, store: Snapshots) -> None:
+    (root / "a").write_text("1")
+    first = call(store, lambda root: (root / "a").write_text("2"), "c1")
+    (root / "user").write_text("1")
+    call(store, lambda root: (root / "b").write_text("2"), "c2")
+    store.take("run", "after", ("c2",), background=True)
+    (root / "server.log").write_text("started")
+    call(store, lambda root: (root / "a").write_text("3"), "c3")
+
+    by = {path: (each.kind, each.by) for path, each in changes_since(store, first).items() if each.kind}
+
+    assert by == {
+        "a": ("changed", ("c3",)),
+        "user": ("new", ()),
+        "b": ("new", ("c2",)),
+        "server.log": ("new", ("background",)),
+    }
+    one, two = store.get(first), store.get("run/000002")
+    assert [(each.path, each.kind) for each in changes(one, two)] == [("a", "changed")]
+    assert (one.read("a"), two.read("a")) == (b"1", b"2")
+
+
+def test_single_files_are_restored_with_the_folders_that_they_need(root: Path, store: Snapshots) -> None:
+    (root / "src/deep").mkdir(parents=True)
+    for name in ("src/deep/a", "src/b"):
+        (root / name).write_text("old")
+    name = call(store, lambda root: shutil.rmtree(root / "src"))
+
+    undone = undo(store, name, paths=["src/deep/a"])
+
+    assert ({*undone.restored}, [path.name for path in (root / "src").iterdir()]) == (
+        {"src", "src/deep", "src/deep/a"},
+        ["deep"],
+    )
+
+
+def test_what_is_no_file_or_too_large_is_told_and_left_alone(root: Path, tmp_path: Path) -> None:
+    store = Snapshots(root, tmp_path / "home", limit=LARGE + 1000)
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(root / "socket"))
+    (root / "large").write_bytes(bytes(LARGE))
+    with open(root / "larger", "wb") as file:
+        file.truncate(LARGE * 5)
+    name = call(store, shell("rm large larger pipe"))
+
+    no_file = "is no file, folder or link"
+    told = sorted(store.get(name).unkept)
+    assert told == ["larger: is too large to be kept: 40 MB", f"pipe: {no_file}", f"socket: {no_file}"]
+    assert undo(store, name).left == {"larger": "was not kept", "pipe": "was not kept"}
+    assert ((root / "large").read_bytes() == bytes(LARGE), (root / "socket").exists()) == (True, True)
+
+
+MADE = [
+    ("node_modules/.package-lock.json", True), ("node_modules/mine.txt", False), (".venv/pyvenv.cfg", True),
+    ("lib/__pycache__/a.cpython-311.pyc", True), ("lib/__pycache__/thesis.txt", False),
+    ("build/target/CACHEDIR.TAG", True),
+    (".mypy_cache/CACHEDIR.TAG", False), ("data/node_modules2/.package-lock.json", False),
+]  # fmt: skip
+"""A file in a folder, and whether the folder is left out: with its mark, where git ignores it."""
+
+
+def test_what_a_tool_can_make_again_is_left_out_and_told(root: Path, store: Snapshots) -> None:
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("node_modules\n.venv\n__pycache__/\n/build\n")
+    wrong = []
+    for name, is_left_out in MADE:
+        path = root / name
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+        told = store.take("run", "before").made_again
+        if told != ((str(Path(name).parent),) if is_left_out else ()):
+            wrong.append((name, told))
+        shutil.rmtree(path.parent)
+
+    assert wrong == []
+
+
+def test_a_large_file_that_is_changed_in_place_comes_back(root: Path, store: Snapshots) -> None:
+    with open(root / "data", "wb") as file:
+        file.write(os.urandom(1000))
+        file.truncate(LARGE * 3)
+    before = digest(root)
+
+    def in_place(root: Path) -> None:
+        with open(root / "data", "r+b") as file:
+            file.seek(LARGE * 2)
+            file.write(b"changed")
+
+    undone = undo(store, call(store, in_place))
+
+    assert (undone.left, digest(root)) == ({}, before)
+
+
+def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root: Path, store: Snapshots) -> None:
+    (root / "a").write_text("text\n")
+    (root / ".gitattributes").write_text("* filter=evil text eol=crlf\n")
+    store.take("run", "before")
+
+    assert (stat.S_IMODE(store.folder.stat().st_mode), root in store.folder.parents) == (0o700, False)
+    git = ["git", "--git-dir", str(store.folder), "cat-file", "--batch-all-objects", "--batch"]
+    told = subprocess.run(git, capture_output=True, check=True).stdout
+    assert (b"\ntext\n" in told, b"eol=crlf" in told) == (True, True)
+
+
+def test_removing_a_run_removes_at_once_what_only_it_has_kept(root: Path, store: Snapshots) -> None:
+    (root / "both").write_text("stays " * 9)
+    store.take("one", "before")
+    (root / "secret").write_text("sk-123")
+    (root / "large").write_bytes(b"secret" * LARGE)
+    store.take("two", "before")
+
+    store.remove("two")
+
+    kept = b"".join(path.read_bytes() for path in store.folder.rglob("*") if path.is_file())
+    assert (store.runs(), b"secret" in kept) == (["one"], False)
+    assert store.get("one/000001").read("both") == b"stays " * 9
+    (root / "secret").unlink()
+    (root / "large").unlink()
+    assert Snapshots(root, store.folder.parent.parent).take("three", "before").read("both") == b"stays " * 9
+
+
+def test_at_the_limit_the_oldest_snapshots_go_and_never_the_first_of_the_newest_run(root: Path, tmp_path: Path) -> None:
+    store = Snapshots(root, tmp_path / "home", limit=100_000)
+    for number in range(8):
+        (root / "data").write_bytes(os.urandom(20_000))
+        told = store.take(("old", "new")[number > 2], "before").told
+
+    assert (store.names("old"), store.names("new")[0], "oldest snapshots" in "".join(told)) == ([], "new/000001", True)
+    assert len(store.get("new/000001").read("data")) == 20_000
+    with pytest.raises(SnapshotError, match="there is no snapshot 'old/000001'"):
+        store.get("old/000001")
+
+
+def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    (root / "a").write_text("12345")
+    deep = root.joinpath(*["d"] * 300)
+    monkeypatch.setenv("HOME", str(root.parent))
+    cases = [
+        (Snapshots(root, tmp_path / "file"), "file: Not a directory|file/snapshots"),
+        (Snapshots("/", tmp_path / "home"), "the workspace is /"),
+        (Snapshots(root.parent, tmp_path / "home"), "begin in a smaller folder"),
+        (Snapshots(tmp_path / "nowhere", tmp_path / "home"), "nowhere: No such file"),
+        (Snapshots(root, tmp_path / "home", limit=4), "more than 4 bytes"),
+    ]
+    for store, message in cases:
+        with pytest.raises(SnapshotError, match=message):
+            store.take("run", "before")
+    deep.mkdir(parents=True)
+    with pytest.raises(SnapshotError, match="more than 200 folders deep"):
+        Snapshots(root, tmp_path / "home").take("run", "before")
+    with pytest.raises(SnapshotError, match="cancelled"):
+        Snapshots(root, tmp_path / "home").take("run", "before", is_cancelled=lambda: True)
