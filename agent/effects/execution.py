@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import anyio
 from attrs import evolve
 
+from agent.effects.snapshots import Keeper
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, Toolbox, ToolContext, ignore
 from agent.tools.output import outputs_folder
@@ -232,17 +233,25 @@ def _executable(program: str, root: str) -> str:
     return os.path.realpath(found) if (found := shutil.which(program)) else ""
 
 
-def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] | None) -> Effect:
-    """Return the effect of `tool_started`."""
+def execution_effect(
+    toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] | None, keeper: Keeper | None = None
+) -> Effect:
+    """Return the effect of `tool_started`. After a call that may change files the workspace is kept."""
 
     def run(started: ToolStarted) -> ToolFinished | Awaitable[ToolFinished]:
         call = started.call
         tool = toolbox.quick(call)
         if tool is None:
-            return take_time(call, started.rights)
+            running = take_time(call, started.rights)
+            return running if keeper is None or call.category == "read" else kept_after(keeper, running)
         begin = perf_counter()
         context = ToolContext(call.id, output_of(call) or ignore, workspace=toolbox.workspace.root)
         return _finished(call, tool.run_now(call.arguments, context), begin)
+
+    async def kept_after(keeper: Keeper, running: Awaitable[ToolFinished]) -> ToolFinished:
+        finished = await running
+        await keeper.after(finished.call.id)
+        return finished
 
     async def take_time(call: ToolCall, rights: tuple[str, ...]) -> ToolFinished:
         begin = perf_counter()

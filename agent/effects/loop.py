@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from agent.effects.approval import Approver, approval_effect, lookup_effect
 from agent.effects.execution import coalesced, description_effect, execution_effect
+from agent.effects.snapshots import Keeper, snapshot_effect
 from agent.models.calls import read_calls
 from agent.models.model import (
     Answer,
@@ -357,10 +358,12 @@ def loop_effects(
     approver: Approver | None = None,
     on_output: Callable[[ToolCall, str], None] | None = None,
     wait: Callable[[BackoffStarted], float] = seconds_before,
+    keeper: Keeper | None = None,
 ) -> tuple[Effect, ...]:
     """Return the effects of the loop.
 
-    `approver` answers about calls, `on_output` gets the output of tools, `wait` returns the seconds before an attempt.
+    `approver` answers about calls, `on_output` gets the output of tools, `wait` returns the seconds before an attempt,
+    `keeper` takes snapshots of the workspace.
     """
     toolbox, cut = asking.toolbox, AbortAsked | DeadlineReached
     answers, summaries = (InferenceFinished, InferenceFailed), (SummaryFinished, SummaryFailed)
@@ -370,7 +373,8 @@ def loop_effects(
         _deadline_effect(),
         description_effect(toolbox),
         lookup_effect(toolbox),
-        execution_effect(toolbox, on_output),
+        execution_effect(toolbox, on_output, keeper),
+        snapshot_effect(keeper),
         approval_effect(approver),
         _message_search_effect(asking.hooks),
         _backoff_effect(wait),

@@ -36,6 +36,7 @@ from agent.threads.endings import (
     too_many_failures,
 )
 from agent.threads.judging import Judge, by_constitution
+from agent.threads.snapshots import snapshot_before_change
 from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
 from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import (
@@ -47,6 +48,7 @@ from agent.threads.tool_calls import (
     only_whole_calls,
 )
 from agent.tools.definition import Tool
+from agent.tools.snapshots.trees import MADE_AGAIN
 from agent.tools.work import objective_tools
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
@@ -189,7 +191,8 @@ class Preset:
     and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters that the model is
     shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
     commands if the machine can, and a yes lifts the rights in the question; "strict" begins no run without a sandbox,
-    and lifts nothing.
+    and lifts nothing. `snapshots`: the workspace is kept before each call that may change files. `snapshot_exclude`:
+    names or paths that are left out; usual names only where git ignores them and their tool's mark is there.
     """
 
     name: str
@@ -249,6 +252,8 @@ class Preset:
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     sandbox: Literal["off", "on", "strict"] = "off"
+    snapshots: bool = True
+    snapshot_exclude: tuple[str, ...] = field(default=tuple(MADE_AGAIN), converter=_texts)
     # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
 
@@ -374,6 +379,7 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: only_whole_calls(),
     lambda preset, judge: by_constitution(judge) if judge else None,
     lambda preset, judge: no_start_without_approval(),
+    lambda preset, judge: snapshot_before_change() if preset.snapshots else None,
     lambda preset, judge: one_at_a_time(preset.together) if preset.sequential else None,
     lambda preset, judge: answers_in_source_order(),
     lambda preset, judge: skip_when_steered() if preset.steering else None,

@@ -14,17 +14,22 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import anyio
+from attrs import evolve
 
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.loop import Fail, HookCaller, Hooks, Inferences, RoleModel, failure, loop_effects, seconds_before
+from agent.effects.snapshots import Keeper
 from agent.models.model import Model, frame_tokens
 from agent.presets import preset_named
 from agent.presets.preset import Preset
 from agent.projections import Projection
 from agent.projections.conversation import Context, Conversation
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, Toolbox, running
+from agent.tools.snapshots.store import Snapshot, Snapshots
+from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import (
@@ -36,6 +41,7 @@ from agent.vocabulary.events import (
     PromptGiven,
     RunEnded,
     RunStatus,
+    SnapshotTaken,
     SteeringGiven,
     StopAsked,
 )
@@ -47,6 +53,7 @@ from bp.statements import as_list
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
     from agent.projections.narration import Narration, StreamEvent
+    from agent.tools.snapshots.undo import Change, Undone
 
 
 RUN_RESTS = "a run rests; continue it, with run() without a prompt, before you give another prompt"
@@ -307,6 +314,40 @@ class Run(Projection):
 
     # Acts of users during the run.
 
+    @property
+    def changes(self) -> "tuple[Change, ...]":
+        """All that this run and others changed in the workspace since its first snapshot, and who did."""
+        from agent.tools.snapshots.undo import changes_since
+
+        keeper, taken = self.agent.keeper, self._snapshots()
+        return tuple(changes_since(keeper.snapshots, taken[0][1]).values()) if keeper is not None and taken else ()
+
+    def snapshot(self, step: int = 0) -> Snapshot:
+        """Return the workspace as it was before a step. Raises SnapshotError if nothing was kept since."""
+        keeper = self.agent.keeper
+        name = next((name for number, name in self._snapshots() if number >= step), None)
+        if keeper is None or name is None:
+            raise SnapshotError(f"no snapshot was taken in this run since step {step}: no call has changed files")
+        return keeper.snapshots.get(name)
+
+    async def undo(
+        self, step: int = 0, paths: Sequence[str] = (), *, force: bool = False, git: bool = False
+    ) -> "Undone":
+        """Make the workspace, or some paths of it, what it was before a step of this run.
+
+        What others have changed since is left, except with `force`; branches and HEAD stay, except with `git`. Raises
+        SnapshotError.
+        """
+        from agent.tools.snapshots.undo import undo
+
+        name, keeper = self.snapshot(step).name, self.agent.keeper
+        assert keeper is not None
+        return await run_in_background(lambda: undo(keeper.snapshots, name, paths=paths, force=force, git=git))
+
+    def _snapshots(self) -> list[tuple[int, str]]:
+        """Return the snapshots of the run, with the numbers of their steps."""
+        return [(step.number, step.event.snapshot) for step in self.steps if isinstance(step.event, SnapshotTaken)]
+
     def stop(self, text: str = "") -> None:
         """Let running tools finish, then end the run."""
         self._runner.post(StopAsked(text), "drop")
@@ -514,7 +555,8 @@ class Agent:
     (`agent.projections.narration`) at agent_start and _end, turn_start and _end, message_start, _update and _end,
     tool_execution_start, _update and _end. hooks: functions that change the model's context, or supply messages of
     users. models: extra models by role ("trusted", "editor"), for protocols. effects: functions that make additional
-    effects, for events of `threads`; each is called once.
+    effects, for events of `threads`; each is called once. snapshots: keep the workspace before calls that may change
+    files, if one of the tools works in it; the preset can leave that out, too.
     """
 
     lost_processes: tuple[BackgroundProcess, ...] = ()
@@ -546,6 +588,7 @@ class Agent:
         hooks: Hooks | None = None,
         models: Mapping[str, Model] = {},
         effects: Sequence[Callable[["Agent"], Effect]] = (),
+        snapshots: bool = True,
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
@@ -556,7 +599,10 @@ class Agent:
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = as_list("threads", threads), hooks or Hooks()
         self.model = self._model_named(model) if isinstance(model, str) else model
+        tools = as_list("tools", tools)
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
+        if self.preset.snapshots and not (snapshots and (workspace or any(tool.workspace for tool in tools))):
+            self.preset = evolve(self.preset, snapshots=False)
         self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
@@ -571,6 +617,7 @@ class Agent:
         self.decisions, self._secrets = Decisions(), dict(secrets)
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
+        self.keeper = self._keeper() if self.preset.snapshots else None
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -698,7 +745,14 @@ class Agent:
         )
         approver = self.decisions.answering(self._approve or attendant)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
-        return (*loop_effects(asking, approver, outputs, wait), *self.more_effects)
+        return (*loop_effects(asking, approver, outputs, wait, self.keeper), *self.more_effects)
+
+    def _keeper(self) -> Keeper:
+        from agent.log.chain import own_folder  # for agents that change files
+
+        name = self.log_path.stem if self.log_path is not None else "run"
+        snapshots = Snapshots(self.toolbox.workspace.root, own_folder(), exclude=self.preset.snapshot_exclude)
+        return Keeper(snapshots, lambda: bool(self.journal.tracker.state.background), f"{name}-{os.urandom(3).hex()}")
 
     def _voiced(self, model: Model) -> RoleModel:
         return RoleModel(model, self.preset.price_of(model.name), self.preset.counts_tokens)
@@ -709,12 +763,17 @@ class Agent:
             for step in steps:
                 self.journal.take_up(step)
                 self.toolbox.take_up(step.event)
+                if self.keeper is not None and isinstance(step.event, SnapshotTaken):
+                    self.keeper.take_up(step.event)
         self.lost_processes = self.journal.tracker.state.background
         self.journal.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
         """End the processes and terminal sessions of a run, also of a run that only rests."""
+        had_background = bool(self.journal.tracker.state.background)
         await self.toolbox.run_over()
+        if self.keeper is not None and had_background:
+            await self.keeper.after("background")
         self.journal.tracker.end_background("run")
 
     def watchers(self, narration: "Narration | None") -> Iterator[tuple[str, Callable[[Step], object]]]:

@@ -174,7 +174,8 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     if isinstance(said, GateRejected):
         yield sync(request=rejected(call.id, said.refusals, disclosure))
         return
-    said = yield sync(request=ToolStarted(call, rights), otherwise=unexecuted)
+    answered = where(CallAnswered, call=call.id)  # by a b-thread that holds the start
+    said = yield sync(request=ToolStarted(call, rights), otherwise=unexecuted, wait_for=answered)
     if isinstance(said, CallAnswered):
         return
     finished = yield sync(wait_for=where(ToolFinished, call=call))

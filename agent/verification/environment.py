@@ -31,6 +31,9 @@ from agent.vocabulary.events import (
     MessagesSought,
     PromptGiven,
     ProposedAction,
+    SnapshotFailed,
+    SnapshotRequested,
+    SnapshotTaken,
     SteeringGiven,
     StopAsked,
     SummaryFailed,
@@ -156,6 +159,7 @@ EXAMPLES: Examples = {
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
+    SnapshotRequested: lambda requested: (SnapshotTaken("kept"), SnapshotFailed("the disk is full")),
     SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("")),
 }
 """Outcomes that each effect may have."""

@@ -39,6 +39,9 @@ from agent.vocabulary.events import (
     RunContinued,
     RunEnded,
     SandboxLifted,
+    SnapshotFailed,
+    SnapshotRequested,
+    SnapshotTaken,
     SteeringGiven,
     StopAsked,
     SummaryFailed,
@@ -140,6 +143,9 @@ OUTCOME_NEWS = GateRejected | ToolStarted | ToolFinished | CallAnswered
 VERDICT_NEWS = ActionDescribed | ApprovalAnswered | GateApproved | GateRejected
 RIGHTS_NEWS = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
 APPROVAL_NEWS = where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded))
+SNAPSHOT_NEWS = where(
+    (GateApproved, SnapshotRequested, SnapshotTaken, SnapshotFailed, ApprovalAnswered, ToolStarted, CallAnswered)
+)
 ORDER_NEWS = AnswerCommitted | ProposedAction | CallAnswered
 INFERENCE_NEWS = where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
 FOLLOW_UP_NEWS = FollowUpGiven | RunContinued | RunEnded
@@ -452,6 +458,33 @@ def what_is_approved_runs() -> BThreadBody:
                 isinstance(said, RunEnded) or not withheld, f"{withheld} was approved and did not run; no end follows"
             )
             withheld = ""
+
+
+@OF_RULES.of("snapshot_before_change")
+def changes_can_be_undone() -> BThreadBody:
+    """No call that may change files starts before a snapshot that was begun after its approval, or the user's yes.
+
+    A snapshot that failed holds the call until then.
+    """
+    unkept, beginning, failed = NO_CALLS, NO_CALLS, NO_CALLS
+    while True:
+        said = yield sync(wait_for=SNAPSHOT_NEWS)
+        if isinstance(said, GateApproved):
+            unkept = unkept if said.call.category == "read" else with_call(unkept, said.call)
+        elif isinstance(said, SnapshotRequested):
+            assert not beginning, "two snapshots are taken at once"
+            beginning, unkept = unkept, NO_CALLS
+        elif isinstance(said, SnapshotTaken):
+            beginning = NO_CALLS
+        elif isinstance(said, SnapshotFailed):
+            beginning, failed = NO_CALLS, tuple(sorted((*failed, *beginning), key=lambda call: call.id))
+        elif isinstance(said, ApprovalAnswered):
+            failed = without(failed, said.call) if said.yes else failed
+        elif isinstance(said, ToolStarted):
+            assert said.call not in (*unkept, *beginning), f"{said.call.id} starts before the workspace is kept"
+            assert said.call not in failed, f"{said.call.id} starts, no snapshot could be taken, and there was no yes"
+        else:
+            unkept, failed = still_open(unkept, said.call), still_open(failed, said.call)
 
 
 @OF_RULES.of("answers_in_source_order")

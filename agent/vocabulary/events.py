@@ -408,6 +408,32 @@ class ActionChanged(ActionDescribed):
     times: int = field(default=0, metadata=IF_ANY)
 
 
+@frozen
+class SnapshotRequested(Question):
+    """The workspace is to be kept as it is now, before calls that may change files start."""
+
+
+@frozen
+class SnapshotTaken(Event):
+    """The workspace is kept under the name `snapshot`.
+
+    made_again: folders that are no part of it, since a tool can make them again. unkept: what else is no part of it,
+    and why. told: what the user should know besides.
+    """
+
+    snapshot: str
+    made_again: tuple[str, ...] = field(default=(), metadata=IF_ANY)
+    unkept: tuple[str, ...] = field(default=(), metadata=IF_ANY)
+    told: tuple[str, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class SnapshotFailed(Event):
+    """The workspace is not kept, or not all of it, and why."""
+
+    error: str
+
+
 # The end.
 
 

@@ -99,7 +99,21 @@ class FollowUpWaits:
         return "a follow-up waits"
 
 
-OF_THE_RUN = (Ending, Steered)  # reasons that are not about a call itself: it is skipped, not rejected
+@frozen
+class NotKept:
+    """The call may change files, no snapshot could be taken before it, and the user did not say yes to go without."""
+
+    error: str
+    text: str = ""
+    present: bool = True
+
+    def __str__(self) -> str:
+        said = f"the user said no ({self.text})" if self.text else "the user said no"
+        return f"{said if self.present else 'no person present'}: no snapshot could be taken, {self.error}"
+
+
+OF_THE_CALL_ONLY = (Steered, NotKept)  # reasons for which a call is skipped, and the run goes on
+OF_THE_RUN = (Ending, *OF_THE_CALL_ONLY)  # reasons that are not about a call itself: it is skipped, not rejected
 
 
 def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
@@ -110,8 +124,8 @@ def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> C
     flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
     if flaws:
         return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
-    steered = all(isinstance(refusal.because, Steered) for refusal in refusals)
-    return _refused(call, refusals, disclosure, "skipped" if steered else "ended")
+    goes_on = all(isinstance(refusal.because, OF_THE_CALL_ONLY) for refusal in refusals)
+    return _refused(call, refusals, disclosure, "skipped" if goes_on else "ended")
 
 
 def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:

@@ -188,6 +188,9 @@ class Walk:
     def _entry(self, handle: int, name: str, status: os.stat_result, old: Entry | None) -> Entry | None:
         """Return the entry of what has changed, or is a folder; None for the folder of the snapshots."""
         mode, size, mtime, ctime, inode = _status(status)
+        if self._is_named(name):
+            self.made_again.append(self._path(name))
+            return Entry(name, mode, 0, mtime, 0, 0, "")
         if stat.S_ISDIR(mode):
             if (status.st_dev, inode) == self._own:
                 return None
@@ -217,17 +220,18 @@ class Walk:
         except PermissionError:
             return self._left_out(name, status.st_mode, "cannot be read").content
 
+    def _is_named(self, name: str) -> bool:
+        """Return whether the user leaves this name or path out."""
+        return name not in MADE_AGAIN and (name in self._exclude or self._path(name) in self._exclude)
+
     def _can_be_made_again(self, name: str, handle: int) -> bool:
         if name not in self._exclude:
             return False
-        markers = MADE_AGAIN.get(name)
-        if markers is None:
-            return True
         inside = os.listdir(handle)
         if name == "__pycache__":
             is_marked = all(".pyc" in each for each in inside)
         else:
-            is_marked = not set(markers.split()).isdisjoint(inside)
+            is_marked = not set(MADE_AGAIN[name].split()).isdisjoint(inside)
         return is_marked and self._is_ignored()
 
     def _is_ignored(self) -> bool:

@@ -14,6 +14,7 @@ from agent.tools.snapshots.store import Snapshot, Snapshots
 from agent.tools.snapshots.trees import FOLDER, NOTHING, Entry, SnapshotError, Trees
 
 Kind = Literal["new", "deleted", "changed"]
+CUT_OFF = ("a call that was cut off",)
 UNDO = ("undo",)
 """The calls of the snapshots before and after an undo."""
 
@@ -99,7 +100,7 @@ def changes_since(snapshots: Snapshots, first: str) -> dict[str, Change]:
     chain = [snapshots.get(name) for name in snapshots.names(run) if name >= first]
     total = dict[str, Change]()
     for one, other in pairwise(chain):
-        by = other.calls if other.moment == "after" else one.calls
+        by = other.calls if other.moment == "after" else one.calls or CUT_OFF
         if one.moment == "after" and other.moment != "after":
             by = ("background",) if one.background or other.background else ()
         for change in changes(one, other):

@@ -528,5 +528,7 @@ ROWS = (
 ELSEWHERE = {
     "config_file": "tests/agent/cli/test_configuring.py",
     "disclosure": "tests/agent/session/test_ends.py",
+    "snapshot_exclude": "tests/agent/tools/test_snapshots.py",
+    "snapshots": "tests/agent/session/test_undoing.py",
 }
 """Options that no run of an agent shows, and where they are tested."""

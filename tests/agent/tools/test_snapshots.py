@@ -458,3 +458,15 @@ def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
         Snapshots(root, tmp_path / "home").take("run", "before")
     with pytest.raises(SnapshotError, match="cancelled"):
         Snapshots(root, tmp_path / "home").take("run", "before", is_cancelled=lambda: True)
+
+
+def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:
+    for name in ("data/big", "kept/big", "cache/x"):
+        (root / name).parent.mkdir()
+        (root / name).write_text("1")
+    store = Snapshots(root, tmp_path / "home", exclude=("data/big", "cache"))
+    name = call(store, shell("echo 2 > data/big; echo 2 > kept/big; rm -r cache"))
+
+    assert sorted(store.get(name).made_again) == ["cache", "data/big"]
+    assert undo(store, name).left == {"cache": "was not kept", "data/big": "was not kept"}
+    assert [(root / each).read_text() for each in ("data/big", "kept/big")] == ["2\n", "1"]

@@ -257,7 +257,7 @@ def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
     assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
 
-THREADS = ("endings", "judging", "steering", "summaries", "tool_calls")
+THREADS = ("endings", "judging", "snapshots", "steering", "summaries", "tool_calls")
 REFUSE_NOTHING = {
     "no_start_without_approval",  # defense in depth: what it refuses does not come while `carry_out` waits
     "one_at_a_time",

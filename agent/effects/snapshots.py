@@ -1,0 +1,84 @@
+"""Keep the workspace before calls that may change files, and after them."""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from attrs import define, field
+
+from agent.tools.blocking import run_in_background
+from agent.tools.snapshots.store import Moment, Snapshot, Snapshots
+from agent.tools.snapshots.trees import TOO_LARGE, SnapshotError
+from agent.vocabulary.events import (
+    AbortAsked,
+    DeadlineReached,
+    SnapshotFailed,
+    SnapshotRequested,
+    SnapshotTaken,
+    StopAsked,
+)
+from bp.runner import Effect
+
+MOST_TOLD = 20
+"""The names of one kind that an event lists."""
+
+
+@define(eq=False)
+class Keeper:
+    """Takes the snapshots of one conversation. `has_background`: whether processes of it are alive."""
+
+    snapshots: Snapshots
+    has_background: Callable[[], bool]
+    run: str
+    names: list[str] = field(factory=list, init=False)
+
+    async def take(self, moment: Moment, calls: tuple[str, ...] = ()) -> Snapshot:
+        """Keep the workspace as it is, in a thread. Raises SnapshotError; ends the thread when it is cancelled."""
+        cancelled, background = threading.Event(), self.has_background()
+        try:
+            return await run_in_background(
+                lambda: self.snapshots.take(
+                    self.run, moment, calls, background=background, is_cancelled=cancelled.is_set
+                )
+            )
+        finally:
+            cancelled.set()
+
+    async def before(self) -> SnapshotTaken | SnapshotFailed:
+        """Keep the workspace before calls; one of which a file is too large to be kept is no snapshot."""
+        try:
+            taken = await self.take("before")
+        except SnapshotError as error:
+            return SnapshotFailed(str(error))
+        if large := [each for each in taken.unkept if TOO_LARGE in each]:
+            return SnapshotFailed(f"{'; '.join(_some(large))}; to leave it out: --option snapshot_exclude=PATH,...")
+        self.names.append(taken.name)
+        return SnapshotTaken(taken.name, _some(taken.made_again), _some(taken.unkept), taken.told)
+
+    async def after(self, call: str) -> None:
+        """Keep the workspace after a call, so that later changes of others can be told from those of the call."""
+        if self.names:
+            with suppress(SnapshotError):  # then it counts as one that was cut off
+                await self.take("after", (call,))
+
+    def take_up(self, taken: SnapshotTaken) -> None:
+        """Go on after a snapshot of a recorded run, under the name of that run."""
+        self.run = taken.snapshot.rpartition("/")[0]
+        self.names.append(taken.snapshot)
+
+
+def _some(names: Sequence[str]) -> tuple[str, ...]:
+    more = len(names) - MOST_TOLD
+    return (*names[:MOST_TOLD], f"and {more} more") if more > 0 else tuple(names)
+
+
+def snapshot_effect(keeper: Keeper | None) -> Effect:
+    """Return the effect of `snapshot_requested`."""
+
+    async def keep(_: SnapshotRequested) -> SnapshotTaken | SnapshotFailed:
+        return SnapshotFailed("this agent has no snapshots") if keeper is None else await keeper.before()
+
+    until = AbortAsked | StopAsked | DeadlineReached
+    return Effect(
+        SnapshotRequested, keep, (SnapshotTaken, SnapshotFailed), lambda _, broken: SnapshotFailed(str(broken)), until
+    )

@@ -1,0 +1,150 @@
+"""Runs of which every change can be undone: when snapshots are taken, what happens where none can be, and undo."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent import Agent, ScriptedModel, answer, call, resume, tool
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.events import (
+    CallAnswered,
+    GateApproved,
+    SnapshotFailed,
+    SnapshotRequested,
+    SnapshotTaken,
+    ToolStarted,
+)
+from tests.agent.conftest import MakeAgent
+
+pytestmark = pytest.mark.anyio
+
+
+def kinds(run: Any, *wanted: Any) -> list[str]:
+    return [event.name for event in run.events if isinstance(event, wanted)]
+
+
+async def test_a_snapshot_comes_after_the_approval_and_before_the_start_of_calls_that_may_change_files(
+    make_agent: MakeAgent, workspace: Path
+) -> None:
+    (workspace / "a").write_text("old")
+    script = [call("read_file", path="a"), call("bash", command="echo new > a"), call("list_directory"), "Done."]
+
+    run = await make_agent(*script, preset="default").run("go")
+
+    assert kinds(run, GateApproved, SnapshotRequested, SnapshotTaken, ToolStarted) == [
+        *["gate_approved", "tool_started"],
+        *["gate_approved", "snapshot_requested", "snapshot_taken", "tool_started"],
+        *["gate_approved", "tool_started"],
+    ]
+
+
+async def test_calls_that_run_together_share_a_snapshot(make_agent: MakeAgent, workspace: Path) -> None:
+    @tool(parallel=True)
+    async def change(name: str) -> str:
+        """Write a file."""
+        await anyio.Path(workspace / name).write_text("new")
+        return "written"
+
+    script = [answer("", call("change", name="a"), call("change", name="b")), "Done."]
+    run = await make_agent(*script, tools=[change], preset="coding").run("go")
+
+    assert kinds(run, SnapshotRequested, ToolStarted)[0] == "snapshot_requested"
+    assert sorted(path.name for path in workspace.iterdir()) == ["a", "b"]
+
+
+BLOCKED = [(None, "skipped: no person present: no snapshot could be taken"), (False, "skipped: the user said no")]
+
+
+@pytest.mark.parametrize(("yes", "said"), [*BLOCKED, (True, None)])
+async def test_without_a_snapshot_a_change_needs_a_yes(
+    make_agent: MakeAgent, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, yes: Any, said: Any
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "file"))
+    questions: list[str] = []
+
+    def approve(asked: Any) -> Any:
+        questions.append(asked.question)
+        return yes
+
+    agent = make_agent(call("bash", command="echo new > a"), "Done.", approve=approve)
+    run = await agent.run("go")
+
+    (answered,) = [event for event in run.events if isinstance(event, CallAnswered)]
+    assert (run.status, (workspace / "a").exists(), answered.outcome) == (
+        "completed",
+        yes is True,
+        "ran" if yes else "skipped",
+    )
+    assert said is None or answered.result.startswith(said)
+    assert len(questions) == 1
+    assert "cannot be undone" in questions[0]
+    assert str(tmp_path / "file") in questions[0]
+
+
+async def test_snapshots_can_be_left_out(make_agent: MakeAgent) -> None:
+    run = await make_agent(call("bash", command="echo new > a"), "Done.", snapshots=False).run("go")
+
+    assert kinds(run, SnapshotRequested, SnapshotTaken, SnapshotFailed) == []
+
+
+async def test_tools_that_work_in_no_workspace_need_no_snapshot(tmp_path: Path) -> None:
+    @tool
+    def send(text: str) -> str:
+        """Send a text."""
+        return "sent"
+
+    with Agent(ScriptedModel([call("send", text="x"), "Done."]), [send]) as agent:
+        run = await agent.run("go")
+
+    assert (kinds(run, SnapshotRequested, ToolStarted), agent.keeper) == (["tool_started"], None)
+
+
+async def test_run_undo_takes_back_what_the_run_changed(make_agent: MakeAgent, workspace: Path) -> None:
+    (workspace / "a").write_text("old")
+    (workspace / "gone").write_text("old")
+    commands = ["echo 1 > a", "rm gone; echo 2 > a; echo 2 > new"]
+    run = await make_agent(*[call("bash", command=each) for each in commands], "Done.").run("go")
+    steps = [step.number for step in run.steps if isinstance(step.event, SnapshotTaken)]
+
+    assert {(each.path, each.kind) for each in run.changes if each.kind} == {
+        ("a", "changed"), ("gone", "deleted"), ("new", "new"),
+    }  # fmt: skip
+    assert (run.snapshot(steps[0]).read("a"), run.snapshot(steps[1]).read("a")) == (b"old", b"1\n")
+    assert set((await run.undo(steps[1])).restored) == {"a", "gone", "new"}
+    assert ((workspace / "a").read_text(), (workspace / "gone").read_text()) == ("1\n", "old")
+    await run.undo()
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old", "gone": "old"}
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from agent import Agent, ScriptedModel, call
+from agent.tools.collections import workspace_tools
+script = [call("bash", command="echo half > a; kill -9 $PPID; sleep 9"), "Done."]
+folder, log = sys.argv[1:]
+with Agent(ScriptedModel(script), workspace_tools(folder), preset="coding", log=log) as agent:
+    agent.run_sync("go")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_a_killed_run_changed_is_undone_after_it_was_resumed(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a").write_text("old")
+    log = tmp_path / "run.jsonl"
+    subprocess.run([sys.executable, "-c", KILLED, workspace, log], check=False, env={**os.environ})
+    assert (workspace / "a").read_text() == "half\n"
+
+    script = ScriptedModel([call("bash", command="echo more > b"), "Done."])
+    with resume(log, script, workspace_tools(workspace)) as agent:
+        run = await agent.run()
+        undone = await run.undo()
+
+    assert (undone.left, {path.name: path.read_text() for path in workspace.iterdir()}) == ({}, {"a": "old"})
