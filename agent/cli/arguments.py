@@ -206,7 +206,22 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "runs": (
         "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)",
         _argument("--limit", type=_number(int, 1), default=0, metavar="N", help="only the N latest (default: all)"),
+        _flag("--prune", "remove all snapshots of workspaces, and the secrets in them, at once"),
         _output_as_json("one JSON object per run"),
+    ),
+    "undo": (
+        "make the files of a workspace what they were before a run changed them; others' changes stay",
+        _argument("words", nargs="*", metavar="LOG|FILE", help=f"a log or the beginning of an id{LATEST}; files in it"),
+        _argument("--to", type=int, metavar="STEP", help="as before this step (default: before the last prompt)"),
+        _flag("--force", "also what something else than the run has changed since"),
+        _flag("--git", "move branches and HEAD back, too"),
+        _flag("--redo", "take the latest undo back"),
+    ),
+    "diff": (
+        "show what a run changed in its workspace, and who did",
+        _log_argument(),
+        _argument("step", nargs="?", type=int, metavar="STEP", help="what the calls changed that began at this step"),
+        _argument("until", nargs="?", type=int, metavar="STEP", help="all that changed before this step"),
     ),
     "fork": (
         "begin a new run with the first steps of another one; each can go on",

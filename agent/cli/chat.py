@@ -17,9 +17,10 @@ from agent.cli.arguments import called
 from agent.cli.build import Maker, McpServer, agent_of_log, nameable, new_agent, serving
 from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
-from agent.cli.runs import Change, Undone, before_last_prompt, find_log, fork, restore, summarize
+from agent.cli.runs import before_last_prompt, find_log, fork, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, UserInterface, introduction, print_final_text
+from agent.cli.undo import kept_by, summary_of, tell
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -27,7 +28,10 @@ from agent.models.openai_model import model_from_name
 from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.tools.definition import Tool
-from agent.vocabulary.messages import AssistantMessage, UserMessage, one_line
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import changes_since, undo
+from agent.vocabulary.messages import AssistantMessage, UserMessage
 
 HOW = "/help lists commands, Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
 LONGEST_CALL = 160  # characters
@@ -130,20 +134,22 @@ class Chat:
             self._interface.display.system(str(error))
             return None
 
-    def _change(self, word: str, argument: str) -> Undone | None:
-        """Continue with another model, or from before the last task; return the files that changed since.
+    def _change(self, word: str, argument: str) -> tuple[Snapshots, str] | None:
+        """Continue with another model, or from before the last task; return the snapshot before that task.
 
         A failure is shown, and changes nothing.
         """
-        path, undone = self._agent.log_path, None
+        path, before = self._agent.log_path, None
         assert path is not None
         try:
+            recorded = read_log(path)
             if word == "/undo":
-                path, prompt, undone = before_last_prompt(path)
+                kept = kept_by(recorded)
+                path, prompt, step = before_last_prompt(path)
+                before = next(((kept.snapshots, name) for number, name in kept.names if number >= step), None)
                 self._interface.display.system(f"undone: {prompt}")
             else:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
-                recorded = read_log(path)
                 about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
                 path = fork(path, len(recorded.records), model=model.name, about=about)  # a header never changes
                 self._arguments.model = argument
@@ -153,27 +159,24 @@ class Chat:
         self._seat.close()
         agent = self._have_agent(agent_of_log(self._arguments, read_log(path))[1])
         self._interface.display.system(introduction(agent))
-        return undone
+        return before if word == "/undo" else None
 
-    async def _offer_files(self, undone: Undone | None) -> None:
-        """List the files that changed since an undone task; on a yes, restore those without other changes."""
-        if undone is None:
+    async def _offer_files(self, before: tuple[Snapshots, str] | None) -> None:
+        """List the files that calls changed since a snapshot; on a yes, restore those without other changes."""
+        if before is None:
             return
-        told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
-        told += [f"not undone, if it changed anything: {one_line(call, LONGEST_CALL)}" for call in undone.calls]
-        told += [f"can be {_restored(change)}: {self._named(change.path)}" for change in undone.restorable]
-        self._interface.display.system("\n".join(told) or "it changed no file")
-        if not undone.restorable:
-            return
-        if not await self._agrees("Restore these files? (yes/no)"):
-            self._interface.display.system("files stay as they are")
-            return
-        for change in undone.restorable:
-            try:
-                restore(change)
-                self._interface.display.system(f"{_restored(change)}: {self._named(change.path)}")
-            except OSError as error:
-                self._interface.display.system(f"not restored: {error}")
+        try:
+            changes = [each for each in changes_since(*before).values() if each.kind and each.by]
+            told = [f"{each.kind}: {each.path}" for each in changes]
+            self._interface.display.system("\n".join([*told, summary_of(changes) or "it changed no file"]))
+            if not changes:
+                return
+            if not await self._agrees("Restore these files? (yes/no)"):
+                self._interface.display.system("files stay as they are")
+                return
+            tell(self._screen, undo(*before))
+        except SnapshotError as error:
+            self._interface.display.system(f"not restored: {error}")
 
     async def _agrees(self, offer: str) -> bool:
         """Ask until the answer is yes or no; leaving is a no."""
@@ -191,10 +194,6 @@ class Chat:
         finally:
             self._interface.offer = None
 
-    def _named(self, path: str) -> str:
-        """Return a path for the user: relative to the workspace if it is in there."""
-        return path.removeprefix(f"{self._agent.toolbox.workspace.root}{os.sep}")
-
     # Output.
 
     def _introduce(self, agent: Agent) -> None:
@@ -208,7 +207,3 @@ class Chat:
                     self._screen.markdown("agent", text, "agent")
                 case _:
                     pass
-
-
-def _restored(change: Change) -> str:
-    return "as before" if change.before else "removed"

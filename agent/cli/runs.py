@@ -1,36 +1,29 @@
-"""`bpagent runs`, `bpagent fork` and `/undo`: the folder of runs, their logs by id, summaries and forks, earlier files.
-
-The content of files before file tools wrote them is kept by digest in the folder `undo` beside the runs, where the
-constitution allows no tool, with a list of changes for each log. Changes by commands and subagents are not recorded.
-"""
+"""`bpagent runs` and `bpagent fork`: the folder of runs, their logs by id, summaries and forks."""
 
 import json
 import os
 import shlex
+import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from glob import escape
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
-from stat import S_ISREG
 from typing import Any
 
-from attrs import asdict, define, field, frozen
+from attrs import asdict, define, field
 
 from agent.cli.arguments import called
 from agent.cli.errors import OK, Mistake, say
 from agent.cli.screen import Tone, cut, screen_on, visible
-from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.chain import own_folder
+from agent.log.reading import LogError, read_log
 from agent.log.writing import LogWriter, is_in_use
-from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Usage, shortened, typed
-from bp import Step
 
 # The folder of runs, and the logs in it.
 
@@ -227,8 +220,8 @@ TONES: dict[str, Tone] = {
 
 def execute(arguments: Namespace) -> int:
     """List the runs, the latest last; or fork one."""
-    if arguments.command == "fork":
-        return _fork(arguments)
+    if arguments.command == "fork" or arguments.prune:
+        return _fork(arguments) if arguments.command == "fork" else _prune()
     found, broken = summaries(arguments.limit)
     for sentence in broken:
         say(sentence)
@@ -274,6 +267,15 @@ def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], 
     return f"{before}{paint(f'{end:{END}}')}{told}".rstrip()
 
 
+def _prune() -> int:
+    """Remove all snapshots at once, with the secrets in them. Runs that go on take new ones."""
+    stores = [*own_folder().glob("snapshots/*")]
+    for store in stores:
+        shutil.rmtree(store)
+    say(f"removed the snapshots of {len(stores)} folders; what their runs changed cannot be undone any more")
+    return OK
+
+
 # Forks: `bpagent fork`, and `/undo` in a conversation.
 
 
@@ -310,13 +312,11 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
             writer.record(record)
     finally:
         writer.close()
-    last = recorded.records[records - 1]["step"] if records else 0
-    _note(forked, [change for change in _noted(path) if change.step <= last])
     return forked
 
 
-def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
-    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since.
+def before_last_prompt(path: Path) -> tuple[Path, str, int]:
+    """Return a fork of a log that ends before its last prompt, that prompt, and the first step that it leaves out.
 
     Raises Mistake without a prompt.
     """
@@ -327,159 +327,4 @@ def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
         raise Mistake("there is nothing to undo")
     kept = next((place + 1 for place in range(prompts[-1], 0, -1) if records[place]["name"] == "run_ended"), 0)
     prompt = str(records[prompts[-1]]["data"].get("text", ""))
-    return fork(path, kept), typed(prompt), undone_after(records[kept - 1]["step"] if kept else 0, recorded)
-
-
-# Earlier contents of files.
-
-LARGEST = 10_000_000  # bytes; larger files are not kept
-
-
-@frozen
-class Change:
-    """A file that a call wrote: the step at which the call ended, and digests of its content; "" means no file."""
-
-    step: int
-    path: str
-    before: str
-    after: str
-
-
-@define(eq=False)
-class Changes:
-    """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
-
-    log: Path | None
-    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: the content that it would write
-    _before: dict[str, dict[str, str | None]] = field(factory=dict, init=False)  # by call that runs: digests by path
-
-    def see(self, step: Step) -> None:
-        """Take a step of the run, before its effects start."""
-        if self.log is None:
-            return
-        match step.event:
-            case ActionDescribed(call=call, facts=facts) if not (
-                facts.command is not None or facts.argv or facts.opaque
-            ):  # it only does that
-                self._paths[call.id] = [use.resolved for use in facts.paths if use.access == "write"]
-            case ToolStarted(call=call):
-                self._before[call.id] = {path: _kept(path) for path in self._paths.pop(call.id, ())}
-            case ToolFinished(call=call):
-                found = [(path, before, _digest(path)) for path, before in self._before.pop(call.id, {}).items()]
-                _note(self.log, [Change(step.number, *each) for each in found if None not in each])  # type: ignore[arg-type]
-
-
-@frozen
-class Undone:
-    """The files of undone steps.
-
-    restorable: files without other changes, with their first and last content. changed: files with other changes, too.
-    calls: commands, and other calls whose changes are unknown.
-    """
-
-    restorable: tuple[Change, ...]
-    changed: tuple[str, ...]
-    calls: tuple[str, ...]
-
-
-def undone_after(step: int, recorded: RecordedRun) -> Undone:
-    """Return the files that were changed after this step of a log."""
-    changes = [change for change in _noted(recorded.path) if change.step > step]
-    files: dict[str, list[Change]] = {}
-    for change in changes:
-        files.setdefault(change.path, []).append(change)
-    whole = {path: Change(step, path, found[0].before, found[-1].after) for path, found in files.items()}
-    unlike = [each for each in whole.values() if each.before not in (each.after, _digest(each.path))]
-    calls = _other_calls(recorded, step, {change.step for change in changes})
-    return Undone(
-        tuple(change for change in unlike if _is_untouched(files[change.path])),
-        tuple(change.path for change in unlike if not _is_untouched(files[change.path])),
-        tuple(dict.fromkeys(calls)),
-    )
-
-
-def _is_untouched(changes: Sequence[Change]) -> bool:
-    """Return whether a file has no changes but these."""
-    in_turn = all(one.after == other.before for one, other in pairwise(changes))
-    return in_turn and _digest(changes[-1].path) == changes[-1].after
-
-
-def _other_calls(recorded: RecordedRun, step: int, noted: set[int]) -> Iterator[str]:
-    calls: dict[str, Any] = {}
-    for record in recorded.records:
-        data = record["data"]
-        if record["name"] == "proposed_action":
-            calls[data["call"]["id"]] = data["call"]
-        elif record["name"] == "tool_finished" and record["step"] > step and record["step"] not in noted:
-            call = calls[data["call"]]
-            if call["category"] != "read":
-                yield str(call["arguments"].get("command") or call["tool"])
-
-
-def restore(change: Change) -> None:
-    """Restore the earlier content of a file, or remove it if it did not exist. Raises OSError."""
-    if _digest(change.path) != change.after:
-        raise OSError(f"{change.path} has changed")
-    if not change.before:
-        os.unlink(change.path)
-        return
-    content = (_folder() / change.before).read_bytes()
-    if sha256(content).hexdigest() != change.before:
-        raise OSError(f"what was kept of {change.path} is damaged")
-    Path(change.path).write_bytes(content)
-
-
-def _kept(path: str) -> str | None:
-    """Keep the content of a file and return its digest; None if that is impossible."""
-    with suppress(OSError):
-        content = _content(path)
-        digest = _digest_of(content)
-        if content is not None and not (_folder() / digest).exists():
-            append_privately(_folder() / digest, content)
-        return digest
-    return None
-
-
-def _digest_of(content: bytes | None) -> str:
-    return "" if content is None else sha256(content).hexdigest()
-
-
-def _digest(path: str) -> str | None:
-    """Return the digest of a file, "" without one; None if it is too large, no regular file, or unreadable."""
-    with suppress(OSError):
-        return _digest_of(_content(path))
-    return None
-
-
-def _content(path: str) -> bytes | None:
-    """Return the content of a file, None without one. Raises OSError, also for a link."""
-    if os.path.realpath(path) != path:
-        raise OSError(f"{path} is behind a link")
-    try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not S_ISREG(found.st_mode) or found.st_size > LARGEST:
-        raise OSError(f"{path} cannot be kept")
-    return Path(path).read_bytes()
-
-
-def _folder() -> Path:
-    return runs_folder().with_name("undo")
-
-
-def _list_of(log: Path) -> Path:
-    return _folder() / f"{name_beside(log)}.jsonl"
-
-
-def _note(log: Path, changes: Iterable[Change]) -> None:
-    if lines := "".join(f"{json.dumps(asdict(change))}\n" for change in changes):
-        with suppress(OSError):
-            append_privately(_list_of(log), lines.encode())
-
-
-def _noted(log: Path) -> list[Change]:
-    try:
-        return [Change(**json.loads(line)) for line in _list_of(log).read_text().splitlines()]
-    except (OSError, ValueError, TypeError):
-        return []
+    return fork(path, kept), typed(prompt), records[kept]["step"]

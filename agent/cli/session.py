@@ -28,8 +28,9 @@ from agent.cli.prompt import (
     is_in_background,
     is_terminal,
 )
-from agent.cli.runs import Changes, runs_folder
+from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
+from agent.cli.undo import how_to_undo
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
 from agent.presets.configuration import rules_file
@@ -38,9 +39,10 @@ from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
+from agent.tools.snapshots.trees import SnapshotError
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest, one_of
-from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected, StopAsked, ToolFinished
+from agent.vocabulary.events import GateApproved, GateRejected, StopAsked, ToolFinished
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
@@ -137,7 +139,6 @@ class UserInterface:
     _warned: float = field(default=-PATIENCE, init=False)
     _draw: Callable[[Step], None] | None = field(default=None, init=False)
     _refused: GateRejected | None = field(default=None, init=False)
-    _changes: Changes = field(init=False)
     _editor: "Editor | None" = field(default=None, init=False)
     offer: str | None = field(default=None, init=False)  # a question without a call, which takes yes and no
     display: Display = field(init=False)
@@ -173,12 +174,9 @@ class UserInterface:
             )
             self._progress = Progress(agent.totals)
             self._draw = self.draws and self.draws(agent)
-            self._changes = Changes(agent.log_path)
             for step in agent.journal.unfinished:  # of a resumed run: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
-                if isinstance(step.event, ActionDescribed):  # its tool may not have run
-                    self._changes.see(step)
             yield agent
             self.agent = None
 
@@ -215,7 +213,16 @@ class UserInterface:
             return None
         finally:
             self.run = None
+        self._tell_changes(run)
         return run
+
+    def _tell_changes(self, run: Run) -> None:
+        try:
+            told = how_to_undo(run.changes, run.log)
+        except SnapshotError as error:
+            told = f"what changed is not known: {error}"
+        if told:
+            self.display.system(told)
 
     # Input.
 
@@ -377,7 +384,6 @@ class UserInterface:
         if isinstance(step.event, GateRejected):
             self._refused = step.event
         self.standing.see(step.event)
-        self._changes.see(step)
         (self._draw or self.display.show)(step)
         if self._draw is not None and isinstance(step.event, ToolFinished):
             self.display.clear_output()

@@ -91,13 +91,13 @@ def _differences(trees: Trees, path: str, one: Entry | None, other: Entry | None
         yield from _differences(trees, f"{path}/{name}" if path else name, olds.get(name), news.get(name))
 
 
-def changes_since(snapshots: Snapshots, first: str) -> dict[str, Change]:
-    """Return what changed since a snapshot of a run until its latest one, by path, with who changed it last.
+def changes_since(snapshots: Snapshots, first: str, last: str | None = None) -> dict[str, Change]:
+    """Return what changed since a snapshot of a run until its `last` one, by path, with who changed it last.
 
     Between a call and the next snapshot only background processes of the run count as the agent's.
     """
     run = first.rpartition("/")[0]
-    chain = [snapshots.get(name) for name in snapshots.names(run) if name >= first]
+    chain = [snapshots.get(name) for name in snapshots.names(run) if first <= name <= (last or name)]
     total = dict[str, Change]()
     for one, other in pairwise(chain):
         by = other.calls if other.moment == "after" else one.calls or CUT_OFF
@@ -296,7 +296,7 @@ class _Restoration:
             os.close(root)
         self.journal.remove(self.snapshots)
         self.snapshots.take(self.target.name.rpartition("/")[0], "after", UNDO)
-        return tuple(path for path in plan if path not in self.left and path)
+        return tuple(path for path, change in plan.items() if path not in self.left and not change.is_of_times)
 
     def _each(self, paths: Iterable[str], act: Callable[[str], None]) -> None:
         for path in paths:

@@ -1,0 +1,183 @@
+"""`bpagent undo` and `diff`, and the end of a run in words: the files of a workspace before and after calls."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from agent.cli.arguments import called
+from agent.cli.errors import FAILED, OK, Mistake
+from agent.cli.runs import find_log, runs_folder
+from agent.cli.screen import Screen, screen_on, visible
+from agent.log.chain import own_folder
+from agent.log.reading import RecordedRun, read_log
+from agent.tools.files import compare
+from agent.tools.snapshots.store import Snapshot, Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import Change, Undone, changes_since, undo
+
+LONGEST = 60  # characters of a call
+LARGEST = 1_000_000  # bytes of a file that is compared line by line
+
+
+@frozen
+class Kept:
+    """The snapshots of a recorded run: (the number of the step, name) of each, and its calls in words, by id."""
+
+    snapshots: Snapshots
+    names: tuple[tuple[int, str], ...]
+    calls: Mapping[str, str]
+    last_prompt: int
+
+    def before(self, step: int) -> str:
+        """Return the name of the snapshot of the workspace before a step. Raises Mistake."""
+        name = next((name for number, name in self.names if number >= step), None)
+        if name is None:
+            raise Mistake(f"no call that may change files came after step {step}, so there is nothing to undo")
+        return name
+
+    def who(self, change: Change) -> str:
+        """Return in words who changed a file last."""
+        if not change.by:
+            return "not by a call of this run"
+        return ", ".join(self.calls.get(call, call) for call in change.by)
+
+
+def kept_by(recorded: RecordedRun) -> Kept:
+    """Return the snapshots that a log names."""
+    calls, names, last_prompt = dict[str, str](), list[tuple[int, str]](), 0
+    for record in recorded.records:
+        name, data = record["name"], record["data"]
+        if name == "snapshot_taken":
+            names.append((record["step"], data["snapshot"]))
+        elif name == "prompt_given":
+            last_prompt = record["step"]
+        elif name == "proposed_action":
+            call = data["call"]
+            calls[call["id"]] = str(call["arguments"].get("command") or call["tool"])[:LONGEST]
+    return Kept(Snapshots(str(recorded.header.get("workspace")), own_folder()), tuple(names), calls, last_prompt)
+
+
+def execute(arguments: Namespace) -> int:
+    """Undo what a run changed, or show it. Raises Mistake, LogError and SnapshotError."""
+    screen = screen_on(sys.stdout, needed=True)
+    try:
+        return _undo(arguments, screen) if arguments.command == "undo" else _diff(arguments, screen)
+    except SnapshotError as error:
+        raise Mistake(str(error)) from error
+
+
+def _undo(arguments: Namespace, screen: Screen) -> int:
+    path, files = _log_and_files(arguments.words)
+    kept = kept_by(read_log(path))
+    if arguments.redo:
+        name = _latest_undo(kept)
+    else:
+        name = kept.before(kept.last_prompt if arguments.to is None else arguments.to)
+    root = Path(kept.snapshots.root)
+    paths = [_in_workspace(file, root) for file in files]
+    undone = undo(kept.snapshots, name, paths=paths, force=arguments.force or arguments.redo, git=arguments.git)
+    tell(screen, undone)
+    if undone.restored:
+        screen.line(f"to take this back: {called('undo', '--redo', *([] if arguments.words == [] else [str(path)]))}")
+    return FAILED if undone.left else OK
+
+
+def _log_and_files(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
+    """Return the log that the first word names, or the latest one, and the files."""
+    if not words:
+        return find_log(None), ()
+    try:
+        return find_log(words[0]), words[1:]
+    except Mistake:
+        if len(words) == 1 and not words[0].endswith(".jsonl"):
+            return find_log(None), words
+        raise
+
+
+def _in_workspace(file: str, root: Path) -> str:
+    """Return the path of a file in the workspace. Raises Mistake for one that is not in it."""
+    path = Path(file).absolute() if Path(file).absolute().is_relative_to(root) else root / file
+    if not path.is_relative_to(root) or ".." in path.parts:
+        raise Mistake(f"{file} is not in the workspace {root}")
+    return str(path.relative_to(root))
+
+
+def _latest_undo(kept: Kept) -> str:
+    run = kept.names[-1][1].rpartition("/")[0] if kept.names else ""
+    names = kept.snapshots.names(run)
+    undos = (name for name in reversed(names) if kept.snapshots.get(name).moment == "undo")
+    if (name := next(undos, None)) is None:
+        raise Mistake("nothing was undone in this run, so there is nothing to take back")
+    return name
+
+
+def tell(screen: Screen, undone: Undone) -> None:
+    """Show what an undo did."""
+    for path in undone.restored:
+        screen.line(f"as before: {visible(path)}")
+    for path, why in undone.left.items():
+        screen.line(f"left: {visible(path)} ({visible(why)})", "refused")
+    for repository in undone.repositories:
+        screen.line(f"{visible(repository)} stays as it is; --git moves branches and HEAD back, too", "system")
+    for branch in undone.pushed:
+        screen.line(f"{visible(branch)} was pushed or fetched; what others have is not undone", "system")
+    if not undone.restored and not undone.left:
+        screen.line("everything is as it was already", "system")
+
+
+# What changed.
+
+
+def _diff(arguments: Namespace, screen: Screen) -> int:
+    kept = kept_by(read_log(find_log(arguments.log)))
+    first = kept.before(arguments.step or 0)
+    last = _last_of(kept, first, arguments.step, arguments.until)
+    start, end = kept.snapshots.get(first), kept.snapshots.get(last)
+    changes = [each for each in changes_since(kept.snapshots, first, last).values() if each.kind]
+    for change in changes:
+        screen.line(f"{change.kind} {visible(change.path)} ({visible(kept.who(change))})", "title")
+        for line in _compared(change, start, end):
+            screen.line(visible(line))
+    screen.line(summary_of(changes) or "no file changed", "system")
+    return OK
+
+
+def _last_of(kept: Kept, first: str, step: int | None, until: int | None) -> str:
+    """Return the latest snapshot; with a step the last after its calls, or the one before the step `until`."""
+    names = kept.snapshots.names(first.rpartition("/")[0])
+    if until is not None:
+        return kept.before(until)
+    later = [name for _, name in kept.names if name > first]
+    return names[-1] if step is None or not later else max(name for name in names if name < later[0])
+
+
+def _compared(change: Change, start: Snapshot, end: Snapshot) -> Iterable[str]:
+    contents = []
+    for snapshot, entry in zip((start, end), change.sides, strict=True):
+        try:
+            contents.append(snapshot.read(change.path) if entry is not None and entry.is_file else b"")
+        except SnapshotError:
+            return ["  the content was not kept"]
+    if any(b"\0" in content or len(content) > LARGEST for content in contents):
+        return [f"  {len(contents[0]):,} bytes, then {len(contents[1]):,} bytes"]
+    old, new = (content.decode("utf-8", "replace") for content in contents)
+    return compare(old, new, change.path)[0].splitlines()
+
+
+def summary_of(changes: Iterable[Change]) -> str:
+    """Return the number of files that changed, in words: "3 files changed, 2 new, 1 deleted"."""
+    kinds = [change.kind for change in changes if change.kind]
+    if not kinds:
+        return ""
+    counts = (f"{kinds.count(kind)} {kind}" for kind in ("new", "deleted") if kind in kinds)
+    return ", ".join([f"{len(kinds)} file{'s' * (len(kinds) > 1)} changed", *counts])
+
+
+def how_to_undo(changes: Iterable[Change], log: Path | None) -> str:
+    """Return what a run changed in words, and the command that takes it back; empty if it changed nothing."""
+    summary = summary_of(each for each in changes if each.by)
+    named = [] if log is None else [log.stem if log.parent == runs_folder() else str(log)]
+    return f"{summary}; {called('undo', *named)} takes it back" if summary else ""

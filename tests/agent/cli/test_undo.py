@@ -1,0 +1,95 @@
+"""`bpagent undo` and `diff`: what a run changed comes back, is shown, and is named at the end of the run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent import Agent, ScriptedModel, call
+from agent.models.scripted import Step
+from agent.tools.collections import create_all_tools
+from tests.agent.cli.sessions import Command, Script
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def log(workspace: Path, tmp_path: Path, home: Path) -> Path:
+    """The log of two runs that changed files of a workspace, in which the user has changed one since."""
+    for name in ("edited", "gone", "mine"):
+        (workspace / name).write_text("old\n")
+    one: list[Step] = [call("bash", command="echo first > edited"), "Done."]
+    two: list[Step] = [
+        call("bash", command=each) for each in ("echo 2 > edited; rm gone", "echo 2 > new; echo 2 > mine")
+    ]
+    path = tmp_path / "log.jsonl"
+    tools = list(create_all_tools(workspace).values())
+    with Agent(ScriptedModel([*one, *two, "Done."]), tools, preset="coding", log=path) as agent:
+        for prompt in ("one", "two"):
+            agent.run_sync(prompt)
+    (workspace / "mine").write_text("by the user\n")
+    return path
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_undo_goes_back_to_before_the_last_prompt_and_leaves_what_the_user_changed(
+    log: Path, workspace: Path, command: Command
+) -> None:
+    after = contents(workspace)
+
+    undone = command("undo", log)
+
+    mine = "left: mine (was changed by something else than this run)"
+    assert (undone.code, {*undone.out.splitlines()} >= {"as before: edited", "as before: new", mine}) == (1, True)
+    assert contents(workspace) == {"edited": "first\n", "gone": "old\n", "mine": "by the user\n"}
+    again = command("undo", log, "--redo")
+    assert (again.code, contents(workspace)) == (0, after)
+    assert command("undo", log, "edited").out.startswith("as before: edited\n")
+    assert contents(workspace) == {**after, "edited": "first\n"}
+    assert command("undo", log, "--to", 1, "--force").code == 0
+    assert contents(workspace) == {"edited": "old\n", "gone": "old\n", "mine": "old\n"}
+
+
+def test_what_cannot_be_undone_is_told_in_a_sentence(log: Path, workspace: Path, command: Command) -> None:
+    wrong = []
+    for words, said in (
+        ([log, "--to", 999], "no call that may change files came after step 999"),
+        ([log, "/etc/passwd"], "/etc/passwd is not in the workspace"),
+        ([log, "--redo"], "nothing was undone in this run"),
+    ):
+        told = command("undo", *words)
+        if told.code != 2 or said not in told.err:
+            wrong.append((words, told))
+    assert wrong == []
+    assert "removed the snapshots of 1 folders" in command("runs", "--prune").err
+    assert "there is no snapshot 'log-" in command("undo", log).err
+
+
+def test_diff_shows_what_changed_and_who_did(log: Path, command: Command) -> None:
+    shown = command("diff", log).out
+
+    assert "changed edited (echo 2 > edited; rm gone)" in shown
+    assert "-old\n+2\n" in shown
+    assert "deleted gone (echo 2 > edited; rm gone)" in shown
+    assert "new new (echo 2 > new; echo 2 > mine)" in shown
+    assert shown.endswith("4 files changed, 1 new, 1 deleted\n")
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines() if '"snapshot_taken"' in line]
+    assert command("diff", log, steps[0]).out.endswith("-old\n+first\n1 file changed\n")
+    assert command("diff", log, steps[1], steps[2]).out.endswith("2 files changed, 1 deleted\n")
+
+
+def test_the_end_of_a_run_says_what_changed_and_how_to_take_it_back(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    write = {"call": {"tool": "write_file", "arguments": {"path": "a.txt", "content": "hers\n"}}}
+
+    told = command(
+        "run", "go", "--model", script(write, "Done."), "--workspace", workspace, "--log", tmp_path / "x.jsonl"
+    )
+
+    assert "1 file changed, 1 new; bpagent undo" in told.err
+    assert command("undo", tmp_path / "x.jsonl").code == 0
+    assert not (workspace / "a.txt").exists()
