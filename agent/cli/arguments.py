@@ -38,8 +38,8 @@ Begin with:
     bpagent check 'rm -rf /'                       a verdict; nothing is run
 
 All commands:
-    work       demo  run  chat  resume  runs  fork
-    look back  why  view  replay  what-if
+    work       demo  run  chat  resume  runs  fork  undo
+    look back  why  view  diff  replay  what-if
     rules      check  verify  experiment
     parts      presets  protocols  tools  config  completion  doctor  new
 

@@ -7,7 +7,7 @@ run = await agent.run("Say hello")
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from math import isfinite
 from pathlib import Path
 from threading import Lock
@@ -602,7 +602,7 @@ class Agent:
         tools = as_list("tools", tools)
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
         if self.preset.snapshots and not (snapshots and (workspace or any(tool.workspace for tool in tools))):
-            self.preset = evolve(self.preset, snapshots=False)
+            self.preset = _without_snapshots(self.preset)
         self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
@@ -858,6 +858,11 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
         return max(given, 0.0)
 
     return seconds
+
+
+@lru_cache(maxsize=64)
+def _without_snapshots(preset: Preset) -> Preset:
+    return evolve(preset, snapshots=False)
 
 
 def _checked_approval(approve: Approval) -> Approval:

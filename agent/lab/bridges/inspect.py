@@ -227,7 +227,9 @@ def controlled(
         prompt = "\n\n".join(message.text for message in state.messages if message.role == "user")
         ours, exceeded = [_as_tool(each) for each in tools], list[LimitExceededError]()
         noted = _EXCEEDED.set(exceeded)
-        with Agent(main, ours, preset=preset, threads=threads, effects=effects, models=by_role) as made:
+        with Agent(
+            main, ours, preset=preset, threads=threads, effects=effects, models=by_role, snapshots=False
+        ) as made:
             try:
                 run = await made.run(prompt)
             finally:
