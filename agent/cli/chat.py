@@ -20,7 +20,7 @@ from agent.cli.prompt import is_terminal, read_answer, read_prompt
 from agent.cli.runs import before_last_prompt, find_log, fork, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, UserInterface, introduction, print_final_text
-from agent.cli.undo import kept_by, summary_of, tell
+from agent.cli.undo import kept_by, shown, summary_of, tell
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -166,7 +166,7 @@ class Chat:
         if before is None:
             return
         try:
-            changes = [each for each in changes_since(*before).values() if each.kind and each.by]
+            changes = [each for each in shown(changes_since(*before).values()) if each.by]
             told = [f"{each.kind}: {each.path}" for each in changes]
             self._interface.display.system("\n".join([*told, summary_of(changes) or "it changed no file"]))
             if not changes:

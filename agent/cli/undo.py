@@ -136,7 +136,7 @@ def _diff(arguments: Namespace, screen: Screen) -> int:
     first = kept.before(arguments.step or 0)
     last = _last_of(kept, first, arguments.step, arguments.until)
     start, end = kept.snapshots.get(first), kept.snapshots.get(last)
-    changes = [each for each in changes_since(kept.snapshots, first, last).values() if each.kind]
+    changes = shown(changes_since(kept.snapshots, first, last).values())
     for change in changes:
         screen.line(f"{change.kind} {visible(change.path)} ({visible(kept.who(change))})", "title")
         for line in _compared(change, start, end):
@@ -167,9 +167,14 @@ def _compared(change: Change, start: Snapshot, end: Snapshot) -> Iterable[str]:
     return compare(old, new, change.path)[0].splitlines()
 
 
+def shown(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes of files that users care for: not those within repositories."""
+    return [change for change in changes if change.kind and "/.git/" not in f"/{change.path}"]
+
+
 def summary_of(changes: Iterable[Change]) -> str:
     """Return the number of files that changed, in words: "3 files changed, 2 new, 1 deleted"."""
-    kinds = [change.kind for change in changes if change.kind]
+    kinds = [change.kind for change in shown(changes)]
     if not kinds:
         return ""
     counts = (f"{kinds.count(kind)} {kind}" for kind in ("new", "deleted") if kind in kinds)

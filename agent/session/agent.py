@@ -220,7 +220,7 @@ class Run(Projection):
         effects = agent.effects(
             self.ask if attended else None, lambda error: self._runner.fail(error), self._narration, alone=alone
         )
-        self._runner = Runner(agent.program, effects, journal=agent.journal)
+        self._runner: Runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # readers wait on it for the next step, or the end
         self._over = False
         self._lock = Lock()  # held while another thread acts on the run, and while it ends

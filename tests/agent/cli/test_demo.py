@@ -50,7 +50,7 @@ def test_the_demo_needs_no_network_terminal_or_input(performed_alone: str, comma
         "result     all prices are right",
         "+price - price * percent // 100",
         "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
-        "Of my 9 calls, 3 were",
+        "Of my 9 calls, 3",
         "Nothing was pushed",
         "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier",
         "git push: now asks a person: git push would send commits to the remote",
