@@ -470,3 +470,35 @@ def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:
     assert sorted(store.get(name).made_again) == ["cache", "data/big"]
     assert undo(store, name).left == {"cache": "was not kept", "data/big": "was not kept"}
     assert [(root / each).read_text() for each in ("data/big", "kept/big")] == ["2\n", "1"]
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(st.integers(0, 1 << 32))
+def test_undo_keeps_every_edit_of_the_user_between_calls(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    """Files that the user alone has are as the user left them, and so are those changed after the last call."""
+    folder = tmp_path_factory.mktemp("scene")
+    root, chance = folder / "work", random.Random(seed)
+    root.mkdir()
+    store, names = Snapshots(root, folder / "home"), []
+    users = dict[Path, bytes]()
+    for step in range(3):
+        for _ in range(3):
+            path = root / f"{chance.choice('ab')}/user-{chance.choice('xyz')}"
+            path.parent.mkdir(exist_ok=True)
+            users[path] = chance.randbytes(5)
+            path.write_bytes(users[path])
+        names.append(store.take("run", "before", (f"c{step}",)).name)
+        for _ in range(3):
+            path = root / f"{chance.choice('ac')}/agent-{chance.choice('xyz')}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(chance.randbytes(5))
+        store.take("run", "after", (f"c{step}",))
+    theirs = chance.choice(sorted(root.glob("*/agent-*")))
+    theirs.write_bytes(b"changed by the user")
+
+    undone = undo(store, chance.choice(names))
+
+    assert {path: path.read_bytes() for path in users} == users
+    assert theirs.read_bytes() == b"changed by the user"
+    assert str(theirs.relative_to(root)) in undone.left
