@@ -45,11 +45,13 @@ def survey(
     *,
     since: float | None = None,
     confine: Confine = lambda _: (),
+    is_kept: bool = False,
 ) -> Disk:
     """Return the facts on disk about the words of a command and the files that a tool would replace.
 
     `root` is the workspace; `confine` gives the command prefix of the sandbox. `since` is when the session began, in
-    seconds since 1970: a file that changed later is the agent's own work, and no loss.
+    seconds since 1970: a file that changed later is the agent's own work, and no loss. With `is_kept` nothing in the
+    workspace can be lost, and git is not asked.
     """
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]
@@ -62,7 +64,7 @@ def survey(
         linked=tuple(path for path in (*paths, *found, *replaced) if _has_other_names(path)),
         repositories=tuple(path for path in paths if _is_bare_repository(path)),
         matches={pattern: "\0".join(each) for pattern, each in matches.items()},
-        unsaved=tuple(_unsaved([*lost, *replaced], root, since, confine)),
+        unsaved=() if is_kept else tuple(_unsaved([*lost, *replaced], root, since, confine)),
         declared=tuple(_declared(Path(cwd))) if named.installs else (),
     )
 

@@ -119,7 +119,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
         facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
     if not (tool.marks or tool.argv):
         return facts
-    facts = _looked_up(facts, call.arguments, tool, workspace, since, toolbox.confine)
+    facts = _looked_up(facts, call.arguments, tool, workspace, since, toolbox)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)
@@ -151,7 +151,7 @@ def _looked_up(
     tool: Tool,
     workspace: Workspace,
     since: float | None,
-    confine: Callable[[str], tuple[str, ...]],
+    toolbox: Toolbox,
 ) -> Action:
     """Return the facts of the arguments: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
@@ -165,7 +165,8 @@ def _looked_up(
         from agent.effects.disk import survey  # with subprocess and tomllib, 7 ms, for the first such call
 
         replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
-        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since, confine=confine)
+        ask = partial(survey, since=since, confine=toolbox.confine, is_kept=toolbox.is_kept)
+        disk = ask(_possible(named), replaced, workspace.root, facts.cwd)
     resolved = {**_resolved(named.paths, workspace, facts.cwd), **_links(disk)}
     return evolve(
         facts,

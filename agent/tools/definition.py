@@ -431,6 +431,7 @@ class Toolbox:
         self.workspace = workspace
         self._suggests = suggests
         self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
+        self.is_kept = False  # whether the workspace is kept before each change, so that no change loses work
 
     @cached_property
     def home(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
+    ApprovalAsked,
     CallAnswered,
     GateApproved,
     SnapshotFailed,
@@ -120,6 +121,27 @@ async def test_run_undo_takes_back_what_the_run_changed(make_agent: MakeAgent, w
     assert ((workspace / "a").read_text(), (workspace / "gone").read_text()) == ("1\n", "old")
     await run.undo()
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old", "gone": "old"}
+
+
+LOSING = ["rm -rf data", "rm notes.txt", "git checkout -q a.py", ": > app.db", "touch a.py; rm a.py"]
+PREPARE = """
+git init -q . && echo data > .gitignore && mkdir data && echo x > data/m && echo 1 > a.py && echo db > app.db
+git add -A && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 > a.py && echo mine > notes.txt
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_what_is_not_saved_is_neither_asked_about_nor_lost(make_agent: MakeAgent, workspace: Path) -> None:
+    subprocess.run(["bash", "-c", PREPARE], cwd=workspace, check=True)
+    before = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+
+    run = await make_agent(*[call("bash", command=each) for each in LOSING], "Done.").run("go")
+
+    assert not (workspace / "notes.txt").exists()
+    undone = await run.undo(git=True)
+    assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
+    assert (kinds(run, ApprovalAsked), undone.left) == ([], {})
 
 
 KILLED = """
