@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -502,3 +503,43 @@ def test_undo_keeps_every_edit_of_the_user_between_calls(tmp_path_factory: pytes
     assert {path: path.read_bytes() for path in users} == users
     assert theirs.read_bytes() == b"changed by the user"
     assert str(theirs.relative_to(root)) in undone.left
+
+
+WRITER = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+print("ready", flush=True)
+number = 0
+while True:
+    number = (number + 1) % 256
+    os.pwrite(file, bytes([number]) * 4_000_000, 0)
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_was_read_while_it_was_written_is_told(root: Path, store: Snapshots) -> None:
+    path, silent = root / "data", []
+    path.write_bytes(bytes(4_000_000))
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        for _ in range(5):
+            taken = store.take("run", "before")
+            content = taken.read("data")
+            is_torn = len(set(content.lstrip(content[:1]))) > 1  # more than one write that was under way
+            silent += [taken.name] if is_torn and not taken.unkept else []
+        writer.kill()
+
+    assert silent == []
+
+
+def test_two_runs_in_one_folder_take_turns(root: Path, tmp_path: Path) -> None:
+    for number in range(50):
+        (root / str(number)).write_text(str(number))
+    stores = [Snapshots(root, tmp_path / "home") for _ in range(4)]
+
+    with ThreadPoolExecutor(4) as threads:
+        taken = [*threads.map(lambda number: stores[number % 4].take(f"run {number % 4}", "before"), range(24))]
+
+    assert {each.read("49") for each in taken} == {b"49"}
+    assert [len(stores[0].names(f"run {number}")) for number in range(4)] == [6] * 4
