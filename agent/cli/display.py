@@ -61,6 +61,8 @@ TOLD = (
     "summary_failed",
     "approval_answered",
     "action_changed",
+    "snapshot_taken",
+    "snapshot_failed",
     "sandbox_lifted",
     "gate_rejected",
     "run_continued",
@@ -210,6 +212,7 @@ class Display:
         self._calls: dict[str, ToolCall] = {}  # calls that were not answered yet
         self._named = ""  # the call whose line was shown last, if nothing was shown since
         self._compared: set[str] = set()  # calls whose diff was shown
+        self._told: set[str] = set()
         self._output: deque[str] = deque([""], maxlen=LIVE + 1)  # the last lines that running tools printed
         self.last_result = ""  # of a tool, whole
 
@@ -226,7 +229,9 @@ class Display:
         if event.name in TOLD:
             label, sort, texts = told(event, attempts=self._attempts)
             for text in texts:
-                self._screen.labelled(label, text, TONES.get(sort, "system"))
+                if event.name != "snapshot_taken" or text not in self._told:  # which is alike for many
+                    self._screen.labelled(label, text, TONES.get(sort, "system"))
+                    self._told.add(text)
         if isinstance(event, RunEnded):
             self._show_end(event)
         self._running = self._tracker.state.background

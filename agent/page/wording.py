@@ -166,6 +166,13 @@ def _found(data: Data) -> Sequence[str]:
     return (f"a hook has {found} for {str(data['what']).replace('_', '-')}",) if data["texts"] else ()
 
 
+def _unkept(data: Data) -> Sequence[str]:
+    """Return what is no part of a snapshot, and what else is to be known about it."""
+    again, unkept = (", ".join(data.get(name) or ()) for name in ("made_again", "unkept"))
+    texts = (again and f"left out, since it can be made again: {again}", unkept and f"not kept: {unkept}")
+    return [text for text in (*texts, *(data.get("told") or ())) if text]
+
+
 def _decision(data: Data) -> Sequence[str]:
     if data["yes"]:
         return ("approved",)
@@ -206,6 +213,8 @@ WORDING: Mapping[str, Wording] = {
     "action_changed": Wording(
         "changed", "system", lambda data: (f"since the question was put: {'; '.join(data['changes'])}",)
     ),
+    "snapshot_taken": Wording("snapshot", "system", _unkept),
+    "snapshot_failed": Wording("snapshot", "system error", _text("none could be taken: {error}")),
     "sandbox_lifted": Wording(
         "sandbox", "system", lambda data: (f"lifted for this call: {', '.join(data['rights'])}",)
     ),

@@ -1,6 +1,7 @@
 """`bpagent undo` and `diff`: what a run changed comes back, is shown, and is named at the end of the run."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,16 @@ def test_the_end_of_a_run_says_what_changed_and_how_to_take_it_back(
     assert "1 file changed, 1 new; bpagent undo" in told.err
     assert command("undo", tmp_path / "x.jsonl").code == 0
     assert not (workspace / "a.txt").exists()
+
+
+def test_what_is_left_out_of_snapshots_is_told_once(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(workspace / "pipe")
+    writes = [{"call": {"tool": "bash", "arguments": {"command": f"echo {n} > a"}}} for n in range(2)]
+
+    told = command(
+        "run", "go", "--model", script(*writes, "Done."), "--workspace", workspace, "--log", tmp_path / "x.jsonl"
+    )
+
+    assert told.err.count("not kept: pipe: is no file, folder or link") == 1
