@@ -154,7 +154,10 @@ class Snapshots:
     def _check(self) -> None:
         """Raise SnapshotError for a workspace that is not kept."""
         if self.root in ("/", os.path.realpath(os.path.expanduser("~"))):
-            raise SnapshotError(f"the workspace is {self.root}, and is not kept as a whole; begin in a smaller folder")
+            raise SnapshotError(
+                f"the workspace is {self.root}, and is not kept as a whole; begin in a smaller folder, or do without "
+                "snapshots (option snapshots=false)"
+            )
         for place in (self.root, str(self.folder)):
             if why := refused_file_system(place, os.stat(place).st_dev):
                 raise SnapshotError(f"{place} {why}, where snapshots are not safe; move it to a local disk")
