@@ -51,11 +51,16 @@ def test_a_machine_without_a_recent_python_is_told_so(
     assert refused.stdout == ""
 
 
-@pytest.mark.slow
-def test_a_setup_without_a_network_says_so_in_a_sentence(
-    make: Callable[..., subprocess.CompletedProcess[str]],
+def test_a_setup_whose_downloads_fail_says_so_in_a_sentence(
+    make: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    refused = make("PIP_NO_INDEX=1", "PIP_FIND_LINKS=", "demo")
+    python = tmp_path / "python"
+    python.write_text(
+        '#!/bin/sh\ncase "$*" in *venv*) mkdir -p .venv/bin; ln -s "$(command -v false)" .venv/bin/python; esac\n'
+    )
+    python.chmod(0o755)
+
+    refused = make(f"PYTHON={python}", "demo")
 
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[0] == (
