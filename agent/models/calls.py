@@ -93,15 +93,15 @@ def is_json_object(text: str) -> bool:
 def without_repeats(arguments: str) -> str:
     """Return the last of several JSON objects in a row if those before it are empty or the same; else `arguments`.
 
-    Gateways to other APIs begin with `{}`, or send the whole once more.
+    Gateways to other APIs begin with `{}` or `null`, or send the whole once more.
     """
     before: list[Any] = []
     rest = arguments.strip()
     with suppress(ValueError, RecursionError):
-        while rest.startswith("{"):
+        while rest.startswith(("{", "null")):
             value, end = _PLAIN.raw_decode(rest)
             if end == len(rest):
-                return rest if before and all(each in ({}, value) for each in before) else arguments
+                return rest if before and all(each in (None, {}, value) for each in before) else arguments
             before.append(value)
             rest = rest[end:].lstrip()
     return rest if before and rest.startswith("{") and not any(before) else arguments

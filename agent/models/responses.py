@@ -328,10 +328,18 @@ class ResponseAssembly:
         self._usage = usage(response.get("usage")) or self._usage
         output = [Item.of(said, {}) for said in objects(response.get("output"))]
         if len(output) > len(self._whole):
-            self._whole, self._open = output, []
+            self._whole = [item.filled(*self._told_of(item)) for item in output]
+            self._open = []
             self._rest.clear()
         else:
             self._whole = [item.filled(*_arguments_in(output, item)) for item in self._whole]
+
+    def _told_of(self, call: Item) -> Iterator[str]:
+        """Yield the arguments that came for a call of the last event's output, whole or streamed."""
+        yield from _arguments_in(self._whole, call)
+        begun = self._find(call) if call.type == "function_call" else None
+        if begun is not None:
+            yield from (*begun.ended, begun.streamed.getvalue(), begun.text)
 
     def accept_end(self) -> None:
         """Take the end marker for the end of the response, if there was none."""

@@ -126,7 +126,11 @@ def test_of_an_answer_that_was_cut_off_every_call_is_truncated(
 @rows(
     ("arguments", "real"),
     [
-        *((f"{before}{last}", last) for before in ("{}", "{} ", "{}{}") for last in ('{"a": 1}', '{"a":', "{}")),
+        *(
+            (f"{before}{last}", last)
+            for before in ("{}", "{} ", "{}{}", "null")
+            for last in ('{"a": 1}', '{"a":', "{}")
+        ),
         *((f"{WHOLE}{space}{WHOLE}", WHOLE) for space in ("", "\n")),
         (f"{WHOLE}{WHOLE}{WHOLE}", WHOLE),
         *(

@@ -165,6 +165,10 @@ SHAPES: dict[str, Shape] = {
         (added("x", 0, **ONE), whole("x", 0, **ONE, arguments="{}"),
          ended(output=[{"type": "function_call", **ONE, "arguments": A}])), BOTH[:1],
     ),
+    "arguments that only stream, never the item, and none in the last event": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **ONE, "arguments": "{}"}])),
+        BOTH[:1],
+    ),
     "arguments of one of two calls only in the last event": Shape(
         (whole("x", 0, **PING, arguments="{}"), whole("y", 1, **OTHER, arguments=""),
          ended(output=[{"type": "function_call", **OTHER, "arguments": B}, {"type": "function_call", **PING}])),
