@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.calls import LONGEST_ID, read_calls, with_ids, without_repeats
+from agent.models.calls import read_calls, with_ids, without_repeats
 from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall, StopReason
+from agent.vocabulary.messages import CUT_OFF, LONGEST_ID, AssistantMessage, RequestedCall, StopReason
 from tests.tables import rows
 
 UNNAMED = "the call has no tool name; name one of the tools"

@@ -203,6 +203,7 @@ def missing(call: str) -> ToolMessage:
     return ToolMessage(call, NO_RESULT, is_error=True)
 
 
+OURS = "c0001p001"
 ORPHAN = said(f"{NO_CALL}\nseen")
 
 
@@ -218,7 +219,10 @@ ORPHAN = said(f"{NO_CALL}\nseen")
         ([asks("a"), result("b"), result("a")], [asks("a"), result("a"), ORPHAN]),
         ([asks("a"), result("a", "1"), result("a")], [asks("a"), result("a", "1"), ORPHAN]),
         ([asks(), result("a")], [asks(), ORPHAN]),
-        ([asks("a", "a"), result("a")], [asks("a", "a"), result("a"), missing("a")]),
+        ([asks("a", "a"), result("a")], [asks("a", OURS), result("a"), missing(OURS)]),
+        ([asks("a", "a"), result("a"), result("a", "2")], [asks("a", OURS), result("a"), result(OURS, "2")]),
+        ([asks("b", ""), result(""), result("b")], [asks("b", OURS), result(OURS), result("b")]),
+        ([asks("b", "a" * 65)], [asks("b", OURS), missing("b"), missing(OURS)]),
         ([], []),
     ],
 )
