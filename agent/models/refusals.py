@@ -139,10 +139,11 @@ def _bridged(body: Body) -> Body:
 
 
 def _without(part: str, body: Body) -> Body:
-    """Return a body without a part, at its top and in its messages."""
+    """Return a body without a part, at its top and in its messages or items."""
     left = {name: value for name, value in body.items() if name != part}
-    if messages := left.get("messages"):
-        left["messages"] = [{name: value for name, value in message.items() if name != part} for message in messages]
+    for held in ("messages", "input"):
+        if held in left:
+            left[held] = [{name: value for name, value in each.items() if name != part} for each in left[held]]
     return left
 
 

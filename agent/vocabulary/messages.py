@@ -136,13 +136,14 @@ def with_calls_answered(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return a conversation that every provider takes: after a call comes its result, before all else.
 
     A call without a result gets an error, a result without its call becomes a message of the user; ids that are empty,
-    too long, or there twice become ours.
+    too long, or there twice become ours, and empty answers are left out.
     """
     turns: list[list[Message]] = [[]]
     for message in messages:
         if isinstance(message, AssistantMessage):
             turns.append([])
-        turns[-1].append(message)
+        if message != AssistantMessage():
+            turns[-1].append(message)
     return tuple(message for number, turn in enumerate(turns) for message in _answered(turn, number))
 
 
