@@ -92,9 +92,14 @@ Body = dict[str, Any]
 PARTS = {
     "include": r"encrypted.?content|[`'\"]include\b",
     "stream_options": r"\b(stream_options|include_usage)\b",
-    **{name: rf"\b{name}\b" for name in ("reasoning_content", "reasoning_details", "reasoning", "extra_content")},
 }
-"""The parts of a request that can be left out, each with the words of refusals that name it."""
+"""The parts of a request that can be left out, beside fields that servers sent; with the words that name each."""
+
+FORMAT = frozenset(
+    {"role", "content", "refusal", "name", "tool_calls", "tool_call_id", "id", "type", "function", "arguments",
+     "call_id", "output", "summary", "encrypted_content"}
+)  # fmt: skip
+"""The fields of messages, items and calls."""
 
 WANTED = re.compile(r"\b(missing|required|must be)\b(?! satisfied)", re.IGNORECASE)
 ORDER_OF_ROLES = (
@@ -114,7 +119,8 @@ def lesson(status: int | None, said: str, body: Body) -> str:
         return ""
     if all(words.search(said) for words in ORDER_OF_ROLES) and _bridged(body) != body:
         return BRIDGE
-    refused = (part for part, words in PARTS.items() if re.search(words, said) and _without(part, body) != body)
+    parts = PARTS | {name: rf"\b{re.escape(name)}\b" for name in sorted(_names_in(body) - FORMAT)}
+    refused = (part for part, words in parts.items() if re.search(words, said) and _without(part, body) != body)
     return "" if WANTED.search(said) else next(refused, "")
 
 
@@ -139,12 +145,25 @@ def _bridged(body: Body) -> Body:
 
 
 def _without(part: str, body: Body) -> Body:
-    """Return a body without a part, at its top and in its messages or items."""
+    """Return a body without a part, at its top and in its messages, items and calls."""
     left = {name: value for name, value in body.items() if name != part}
-    for held in ("messages", "input"):
-        if held in left:
-            left[held] = [{name: value for name, value in each.items() if name != part} for each in left[held]]
-    return left
+    return left | {held: _pruned(part, left[held]) for held in ("messages", "input") if held in left}
+
+
+def _pruned(part: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_pruned(part, inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    nested = {name: _pruned(part, value[name]) for name in ("tool_calls", "function") if name in value}
+    return {name: inner for name, inner in (value | nested).items() if name != part}
+
+
+def _names_in(body: Body) -> set[str]:
+    """Return the names of the fields of all messages, items and calls."""
+    messages = [*body.get("messages", ()), *body.get("input", ())]
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    return {name for each in (*messages, *calls, *(call["function"] for call in calls)) for name in each}
 
 
 IMAGES = r"(image|vision|multi-?modal|picture|media.?type|modalit)"

@@ -256,7 +256,7 @@ async def draw() -> ToolResult:
 
 
 def asks_to_look() -> Any:
-    return (delta(reasoning_content="hm"), call("{}", index=0, id="a", name="look"), delta("tool_calls"))
+    return (delta(reasoning_content="hm"), call("{}", index=0, id="a", name="look", mark="x"), delta("tool_calls"))
 
 
 @rows(
@@ -266,6 +266,7 @@ def asks_to_look() -> Any:
         ("stream_options", 400, {"message": "Unsupported parameter", "param": "stream_options"}),
         ("stream_options", 400, {"message": "Unknown field include_usage"}),
         ("stream_options", 400, {"message": "refused", "metadata": {"raw": "unknown field stream_options"}}),
+        ("mark", 400, {"message": "Unknown name \"mark\" at 'messages[2].tool_calls[0]': Cannot find field."}),
         ("reasoning_content", 400, {"message": "property 'reasoning_content' is unsupported"}),
         (
             "reasoning_content",
