@@ -301,8 +301,8 @@ class _Call:
     def may_take(self, piece: CallPiece) -> bool:
         """Return whether index and id allow that `piece` belongs to this call."""
         is_placed = self.index == piece.index or None in (self.index, piece.index)
-        goes_on = not piece.name and piece.index is not None  # some servers make an id for each piece
-        return is_placed and (goes_on or self.id == piece.id or "" in (self.id, piece.id))
+        is_same = self.id == piece.id or "" in (self.id, piece.id)
+        return is_placed and (is_same or not piece.name)  # some servers make an id for each piece
 
     def ends_before(self, piece: CallPiece, *, beside: bool) -> bool:
         """Return whether `piece` begins another call. beside: a piece of the same chunk belongs to this one already."""

@@ -145,6 +145,9 @@ CALLS_IN_PIECES: dict[str, tuple[list[Piece], Sequence[Call]]] = {
     ),
     "the same arguments twice": ([FIRST, (0, None, None, A)], TWO[:1]),
     "another id in each piece": ([(0, "a", "note", ""), (0, "b", None, A[:6]), (0, "c", None, A[6:])], TWO[:1]),
+    "another id in each piece, no index": (
+        [(None, "a", "note", ""), (None, "b", None, A[:6]), (None, "c", None, A[6:])], TWO[:1],
+    ),
     "other arguments after the first": ([FIRST, (0, None, None, B)], [("a", "note", A + B)]),
 }  # fmt: skip
 
