@@ -335,7 +335,7 @@ class ResponseAssembly:
         output = [Item.of(said, {}) for said in objects(response.get("output"))]
         if len(output) > len(self._whole):
             self._whole = [item.filled(*self._told_of(item)) for item in output]
-            self._open = []
+            self._open = [*self._left_over()]
             self._rest.clear()
         else:
             self._whole = [item.filled(*_arguments_in(output, item)) for item in self._whole]
@@ -346,6 +346,15 @@ class ResponseAssembly:
         begun = self._find(call) if call.type == "function_call" else None
         if begun is not None:
             yield from (*begun.ended, begun.streamed.getvalue(), begun.text)
+
+    def _left_over(self) -> Iterator[Item]:
+        """Yield the calls whose arguments streamed and are nowhere in the output, which has a call without any."""
+        calls = [item for item in self._whole if item.type == "function_call"]
+        if any(call.text.strip() in NO_ARGUMENTS for call in calls):
+            for begun in self._open:
+                told = begun.ended or begun.streamed.getvalue().strip() not in NO_ARGUMENTS
+                if told and not any(begun.fits(call) for call in calls):
+                    yield begun
 
     def accept_end(self) -> None:
         """Take the end marker for the end of the response, if there was none."""

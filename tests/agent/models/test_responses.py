@@ -169,6 +169,14 @@ SHAPES: dict[str, Shape] = {
         (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **ONE, "arguments": "{}"}])),
         BOTH[:1],
     ),
+    "arguments that only stream, for a call that the last event names otherwise and gives none": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **OTHER, "arguments": "{}"}])),
+        broken=True,
+    ),
+    "a call that the last event names otherwise, with its arguments": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **OTHER, "arguments": B}])),
+        BOTH[1:],
+    ),
     "arguments of one of two calls only in the last event": Shape(
         (whole("x", 0, **PING, arguments="{}"), whole("y", 1, **OTHER, arguments=""),
          ended(output=[{"type": "function_call", **OTHER, "arguments": B}, {"type": "function_call", **PING}])),
