@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
