@@ -20,7 +20,8 @@ from agent.cli.prompt import is_terminal, read_answer, read_prompt
 from agent.cli.runs import before_last_prompt, find_log, fork, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, UserInterface, introduction, print_final_text
-from agent.cli.undo import kept_by, shown, summary_of, tell
+from agent.cli.undo import summary_of, tell
+from agent.history.changes import file_history, shown
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -144,7 +145,7 @@ class Chat:
         try:
             recorded = read_log(path)
             if word == "/undo":
-                kept = kept_by(recorded)
+                kept = file_history(recorded)
                 path, prompt, step = before_last_prompt(path)
                 before = next(((kept.snapshots, name) for number, name in kept.names if number >= step), None)
                 self._interface.display.system(f"undone: {prompt}")
