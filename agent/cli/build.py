@@ -18,7 +18,7 @@ from agent.cli.config import chosen_preset, existing_folder, layers, model_name,
 from agent.cli.errors import Mistake, say
 from agent.cli.runs import new_log
 from agent.effects.approval import Approver
-from agent.history.rebuilding import recorded_bthreads
+from agent.history.rebuilding import joining, recorded_bthreads
 from agent.log.reading import RecordedRun
 from agent.models.model import Model
 from agent.models.openai_model import Api, model_from_name
@@ -395,7 +395,7 @@ def agent_of_log(
     preset, beside = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
-    equipment = _equipment(arguments, (*threads, *beside), recorded.header.get("secrets") or ())
+    equipment = _equipment(arguments, (*threads, *map(joining, beside)), recorded.header.get("secrets") or ())
     servers = servers_of_log(arguments, recorded)
 
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
