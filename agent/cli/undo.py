@@ -69,6 +69,12 @@ def _latest_undo(kept: FileHistory) -> str:
     return name
 
 
+def undo_before(log: Path, step: int) -> Undone:
+    """Make the workspace of a run what it was before a step. Raises LogError and SnapshotError."""
+    kept = file_history(read_log(log))
+    return undo(kept.snapshots, kept.before(step))
+
+
 def tell(screen: Screen, undone: Undone) -> None:
     """Show what an undo did."""
     for path in undone.restored:

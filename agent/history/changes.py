@@ -143,9 +143,14 @@ class FileHistory:
         return ", ".join(self.calls.get(call, call) for call in by) or NOT_OURS
 
 
+def history_of(recorded: RecordedRun) -> FileHistory:
+    """Return the files of a run whose records are still to be taken."""
+    return FileHistory(Snapshots(str(recorded.header.get("workspace")), own_folder()))
+
+
 def file_history(recorded: RecordedRun) -> FileHistory:
     """Return the files of a recorded run; those of a branch in another folder begin with the branch."""
-    history = FileHistory(Snapshots(str(recorded.header.get("workspace")), own_folder()))
+    history = history_of(recorded)
     for record in recorded.records:
         history.take(record)
     branch = recorded.header.get("branch") or {}
