@@ -301,14 +301,15 @@ def nameable(model: str) -> str:
 
 
 def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
-    """Return the model of a log, or the `given` one; a script continues after its last answer."""
+    """Return the model of a log, or the `given` one; a script continues after the last answer that was its own."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
     name = given or str(known or recorded.header.get("model") or "")
     api: Api = "responses" if recorded.header.get("api") == "responses" else "chat"
     model = model_from_name(name, environ, api=api)
     if isinstance(model, ScriptedModel) and not given:
-        model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
+        begun = (recorded.header.get("branch") or {}).get("model", 0)
+        model.skip(sum(record["name"] in INFERENCES and record["step"] > begun for record in recorded.records))
     return model
 
 

@@ -48,13 +48,14 @@ def branch(
     recorded = read_log(log)
     records = _records_until(recorded, step)
     new = Path(output).expanduser() if output else beside(recorded.path)
-    changed = {**recorded.header, **header, "branch": {"log": recorded.path.name, "step": step}}
+    origin = {**(recorded.header.get("branch") or {}), "log": recorded.path.name, "step": step}
+    origin |= ({"model": step} if "model" in header else {}) | ({} if worktree is None else {"files": step})
+    changed = {**recorded.header, **header, "branch": origin}
     changed["bthreads"] = [*changed["bthreads"], *(named(joins(records, each)) for each in threads)]
     if worktree is None:
         return Branch(fork(recorded, records, new, changed), str(changed.get("workspace")))
     snapshot, root = file_history(recorded).at(step), str(recorded.header.get("workspace"))
     folder = Path(os.path.realpath(Path(worktree).expanduser()))
-    changed["branch"]["workspace"] = root
     changed |= {"workspace": str(folder), "system_prompt": str(changed["system_prompt"]).replace(root, str(folder))}
     unkept = make_worktree(snapshot, root, folder)
     return Branch(fork(recorded, records, new, changed), str(folder), unkept)

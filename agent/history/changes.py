@@ -36,10 +36,12 @@ class FileHistory:
     """The snapshots of a run, with its steps; `take` adds a record.
 
     moments: a step, the call that ended there (empty where a snapshot was taken before calls), and the latest snapshot
-    before calls. calls: the calls in words, by id. last_prompt: the step of the latest prompt.
+    before calls. calls: the calls in words, by id. last_prompt: the step of the latest prompt. begun: the step up to
+    which the run was in another workspace.
     """
 
     snapshots: Snapshots
+    begun: int = 0
     moments: list[tuple[int, str, str]] = field(factory=list, init=False)
     calls: dict[str, str] = field(factory=dict, init=False)
     last_prompt: int = field(default=0, init=False)
@@ -51,13 +53,15 @@ class FileHistory:
         """Take the next record of the log."""
         step, data = record["step"], record["data"]
         match record["name"]:
-            case "snapshot_taken":
-                self._latest = data["snapshot"]
-                self.moments.append((step, "", self._latest))
             case "prompt_given":
                 self.last_prompt = step
             case "proposed_action":
                 self._learn(data["call"])
+            case _ if step <= self.begun:
+                pass
+            case "snapshot_taken":
+                self._latest = data["snapshot"]
+                self.moments.append((step, "", self._latest))
             case "tool_started":
                 self._running |= {_id_of(data["call"])} & self._changing
             case "tool_finished" | "call_answered" if (call := _id_of(data["call"])) in self._running:
@@ -89,6 +93,8 @@ class FileHistory:
         That is the latest snapshot up to the step, before calls or after one; if nothing was changed before, the first
         one after it. A call that is under way has changed nothing yet. Raises SnapshotError.
         """
+        if step < self.begun:
+            raise SnapshotError(f"step {step} was in another workspace: until step {self.begun} this is a branch")
         for _, call, name in reversed([moment for moment in self.moments if moment[0] <= step]):
             if not call:
                 return self.snapshots.get(name)
@@ -144,18 +150,16 @@ class FileHistory:
 
 
 def history_of(recorded: RecordedRun) -> FileHistory:
-    """Return the files of a run whose records are still to be taken."""
-    return FileHistory(Snapshots(str(recorded.header.get("workspace")), own_folder()))
+    """Return the files of a run whose records are still to be taken; those of a branch begin with its workspace."""
+    begun = (recorded.header.get("branch") or {}).get("files", 0)
+    return FileHistory(Snapshots(str(recorded.header.get("workspace")), own_folder()), begun)
 
 
 def file_history(recorded: RecordedRun) -> FileHistory:
-    """Return the files of a recorded run; those of a branch in another folder begin with the branch."""
+    """Return the files of a recorded run."""
     history = history_of(recorded)
     for record in recorded.records:
         history.take(record)
-    branch = recorded.header.get("branch") or {}
-    if branch.get("workspace"):
-        history.moments = [moment for moment in history.moments if moment[0] > branch["step"]]
     return history
 
 

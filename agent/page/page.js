@@ -162,7 +162,7 @@ function filesElement(number, files) {
   const rows = files.map(({path, kind, lines, more}) => !kind ? el("p", {}, path) : fold(`${number} ${path}`,
     [el("b", {}, kind), ` ${path}`], ...(lines.length ? [diffElement(lines)] : []),
     ...(more ? [el("p", {}, `${more} more lines; bpagent diff shows them`)] : [])));
-  const names = files.map(({path}) => path).join(", ");
+  const names = files.slice(0, FOLD).map(({path}) => path).join(", ") + (files.length > FOLD ? ", …" : "");
   return el("div", {class: "files"}, fold(`${number} files`, [`files: ${names}`], ...rows));
 }
 
@@ -422,7 +422,11 @@ function drawQuestions() {
 }
 
 function confirmUndo(step) {
-  const decide = yes => { undoing.replaceChildren(); if (yes) act({do: "undo", step}); };
+  const decide = async yes => {
+    undoing.replaceChildren();
+    if (yes) await act({do: "undo", step});
+    if (yes) said.textContent ||= `the files are what they were before step ${step}`;
+  };
   undoing.replaceChildren(el("div", {class: "ask"}, el("b", {}, `Make the files what they were before step ${step}?`),
     el("button", {class: "yes", onclick: () => decide(true)}, "undo"),
     el("button", {class: "no", onclick: () => decide(false)}, "leave them")));

@@ -90,8 +90,11 @@ def test_a_branch_goes_on_in_its_own_folder_and_is_undone_there(log: Path, works
     recorded = read_log(made.log)
     assert replay(recorded, rebuild(recorded)).difference is None
     history = file_history(recorded)
-    assert [change.path for change in history.changed_at(recorded.records[-1])] == []
     assert history.snapshots.get(history.before(0)).read("a") == b"1\n"
+    branch(made.log, recorded.records[-1]["step"], worktree=tmp_path / "again")
+    assert files(tmp_path / "again") == files(tmp_path / "copy")
+    with pytest.raises(SnapshotError, match=f"step {step - 1} was in another workspace: until step {step}"):
+        branch(made.log, step - 1, worktree=tmp_path / "early")
 
 
 def test_what_cannot_be_branched_is_refused_and_leaves_nothing_behind(
