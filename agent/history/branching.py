@@ -57,8 +57,12 @@ def branch(
     snapshot, root = file_history(recorded).at(step), str(recorded.header.get("workspace"))
     folder = Path(os.path.realpath(Path(worktree).expanduser()))
     changed |= {"workspace": str(folder), "system_prompt": str(changed["system_prompt"]).replace(root, str(folder))}
-    unkept = make_worktree(snapshot, root, folder)
-    return Branch(fork(recorded, records, new, changed), str(folder), unkept)
+    made = fork(recorded, records, new, changed)
+    try:
+        return Branch(made, str(folder), make_worktree(snapshot, root, folder))
+    except BaseException:
+        made.unlink()
+        raise
 
 
 def _records_until(recorded: RecordedRun, step: int) -> int:

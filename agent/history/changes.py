@@ -15,6 +15,7 @@ from agent.tools.snapshots.undo import CUT_OFF, Change, changes
 
 LONGEST = 60  # characters of a call
 LARGEST = 1_000_000  # bytes of a file that is compared line by line
+MOST_KNOWN = 3  # snapshots
 BACKGROUND = "background"
 NOT_OURS = "not by a call of this run"
 
@@ -48,6 +49,9 @@ class FileHistory:
     _changing: set[str] = field(factory=set, init=False)
     _running: set[str] = field(factory=set, init=False)
     _latest: str = field(default="", init=False)
+    _known: dict[str, Snapshot] = field(
+        factory=dict, init=False
+    )  # the latest that were read: a read takes milliseconds
 
     def take(self, record: Record) -> None:
         """Take the next record of the log."""
@@ -108,11 +112,17 @@ class FileHistory:
             raise SnapshotError(f"the workspace was not kept at step {step}; it was before the calls of steps {known}")
         return self.snapshots.get(later)
 
+    def _get(self, name: str) -> Snapshot:
+        if name not in self._known:
+            snapshot = self.snapshots.get(name)
+            self._known = {**dict([*self._known.items()][-MOST_KNOWN:]), name: snapshot}
+        return self._known[name]
+
     def after(self, before: str, call: str) -> Snapshot | None:
         """Return the snapshot after a call, of those between one before calls and the next; None if there is none."""
         run, _, number = before.rpartition("/")
         with suppress(SnapshotError, ValueError):
-            while (found := self.snapshots.get(f"{run}/{int(number) + 1:06}")).moment == "after":
+            while (found := self._get(f"{run}/{int(number) + 1:06}")).moment == "after":
                 if call in found.calls:
                     return found
                 number = found.name.rpartition("/")[2]
@@ -123,7 +133,7 @@ class FileHistory:
         match record["name"]:
             case "snapshot_taken":
                 with suppress(SnapshotError):
-                    return self._changed_until(self.snapshots.get(record["data"]["snapshot"]))
+                    return self._changed_until(self._get(record["data"]["snapshot"]))
             case "call_answered":
                 call = record["data"]["call"]
                 name = next((name for number, ended, name in reversed(self.moments) if ended == call), "")
@@ -135,7 +145,7 @@ class FileHistory:
         """Return the changes between a snapshot and the one before it."""
         run, _, number = end.name.rpartition("/")
         try:
-            start = self.snapshots.get(f"{run}/{int(number) - 1:06}")
+            start = self._get(f"{run}/{int(number) - 1:06}")
             who = self.who(_makers(start, end))
             return [
                 FileChange(change.path, str(change.kind), who, tuple(difference(change, start, end)))

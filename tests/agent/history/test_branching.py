@@ -107,6 +107,8 @@ def test_what_cannot_be_branched_is_refused_and_leaves_nothing_behind(
     with Agent(ScriptedModel(["Done."]), workspace_tools(workspace), log=empty) as agent:
         agent.run_sync("go")
     there = sorted(tmp_path.iterdir())
+    with pytest.raises(LogError, match="exists already"):
+        branch(log, step, worktree=tmp_path / "new", output=log)
     wrong = []
     for options, error, said in [
         ((log, step, tmp_path / "full"), SnapshotError, "full is not empty; name a new folder"),
