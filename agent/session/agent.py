@@ -760,12 +760,16 @@ class Agent:
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
+        taken: list[SnapshotTaken] = []
         with running(self):
             for step in steps:
                 self.journal.take_up(step)
                 self.toolbox.take_up(step.event)
-                if self.keeper is not None and isinstance(step.event, SnapshotTaken):
-                    self.keeper.take_up(step.event)
+                if isinstance(step.event, SnapshotTaken):
+                    taken.append(step.event)
+        if self.keeper is not None and taken and _is_kept(self.keeper, taken[-1].snapshot):
+            for each in taken:  # else they are of another workspace, or have gone, and new ones get a new name
+                self.keeper.take_up(each)
         self.lost_processes = self.journal.tracker.state.background
         self.journal.tracker.end_background("run", "program")
 
@@ -844,6 +848,10 @@ class Agent:
             log = LogWriter(log, self.header(), redaction, late=late)
         self.toolbox.own = (os.path.realpath(log.path),)
         return log
+
+
+def _is_kept(keeper: Keeper, snapshot: str) -> bool:
+    return snapshot in keeper.snapshots.names(snapshot.rpartition("/")[0])
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:
