@@ -17,9 +17,10 @@ from agent.vocabulary.messages import (
     Image,
     Message,
     StopReason,
+    ToolResult,
     Usage,
 )
-from bp import Event, FrozenMapping, Refusals
+from bp import Event, Refusals
 from constitution import Action
 
 __all__ = [
@@ -332,22 +333,15 @@ class ToolStarted(Event):
 
 @frozen
 class ToolFinished(Event):
-    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3).
-
-    `usage` in the details: the tokens of models within the tool, such as a subagent's.
-    """
+    """The tool is done. `usage` in the details: the tokens of models within the tool, such as a subagent's."""
 
     call: ToolCall
-    result: str
-    duration: float = 0.0
-    is_error: bool = False
-    details: Mapping[str, Any] = FrozenMapping()
-    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+    result: ToolResult
 
     @property
     def usage(self) -> Usage:
         """The tokens that models took within the tool."""
-        told = self.details.get("usage") if self.details else None
+        told = self.result.details.get("usage")
         if not isinstance(told, Mapping):
             return NO_USAGE
         taken, given, cost = (told.get(name) for name in ("input_tokens", "output_tokens", "cost"))
@@ -367,10 +361,8 @@ class CallAnswered(Event):
     """
 
     call: str
-    result: str
-    is_error: bool = False
+    result: ToolResult
     outcome: CallOutcome = "ran"
-    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 # Questions of b-threads to effects.

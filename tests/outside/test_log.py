@@ -54,7 +54,7 @@ def test_the_last_record_is_the_end_with_status_reason_and_text(recorded: Place)
 
 
 def test_a_death_by_signal_is_an_error_and_an_exit_code_is_none(recorded: Place) -> None:
-    errors = {data["call"]: data["is_error"] for data in recorded.log.data("tool_finished")}
+    errors = {data["call"]: data["result"]["is_error"] for data in recorded.log.data("tool_finished")}
 
     assert errors == {"c-one": False, "c-exit": False, "c-signal": True}
 
