@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from agent.log.chain import APPROVAL, CHAIN, End, new_seed, open_end, signature_of
+from agent.log.chain import CHAIN, SIGNED, End, new_seed, open_end, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.vocabulary.encoding import dump, record_line
 from bp import Step
@@ -234,7 +234,7 @@ class LogWriter:
         if self.redaction is not None:
             line = self.redaction.line(line)
         if self._chain:
-            signature = signature_of(line, self._chain) if signed and APPROVAL in line else ""
+            signature = signature_of(line, self._chain) if signed and any(name in line for name in SIGNED) else ""
             self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signature}}}'.encode()
             self._chain = sha256(self._last).hexdigest()
         else:
