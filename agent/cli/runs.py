@@ -181,7 +181,7 @@ def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
             broken.append(f"{path} is no log of a run: {error}")
     if old:
         cure = called("convert", str(runs_folder()))
-        broken.append(f"{counted(old, 'log')} of an earlier format left out; `{cure}` writes such logs anew")
+        broken.append(f"{counted(old, 'log')} of an earlier format left out; `{cure}` converts such logs")
     return found, broken
 
 

@@ -4,7 +4,7 @@ In format 1 the parts of a result were fields of `tool_finished` and `call_answe
 history; in format 2 they are one object, and both records of a call that ran hold the same one.
 
 The new log has a chain of its own, and its header names the content of the old one. A signature holds for one place
-in one log, so it is made anew: for a yes that was signed with the key of this user. Any other yes stays unsigned, and
+in one log, so a yes that was signed with the key of this user is signed again. Any other yes stays unsigned, and
 permits nothing. A changed log is refused: a new chain would hide the change.
 """
 
