@@ -22,7 +22,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import ToolResult, Usage
 from bp import Event, Refusal, Step
 
 try:
@@ -142,7 +142,7 @@ class Tracing:
                 self._end("gate", call.id, {"bpagent.decision": "rejected", **_refused(refusals)})
             case ToolStarted(call=call):
                 self._begin("execute_tool", call.id, {"gen_ai.operation.name": "execute_tool", **_of_call(call)})
-            case ToolFinished(call=call, is_error=True):
+            case ToolFinished(call=call, result=ToolResult(is_error=True)):
                 said: Attributes = {"error.type": "tool_error"}
                 self._end("execute_tool", call.id, said, error="the tool says that it failed")
             case ToolFinished(call=call):

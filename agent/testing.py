@@ -19,7 +19,7 @@ from agent.log.reading import RecordedRun, recorded_steps
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall, thaw
 from agent.vocabulary.events import ToolStarted
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, ToolResult, Usage, shortened
 from bp import Event, EventSet, FrozenMapping, Refusals, Step, contains, where
 from bp.errors import require
 from constitution import Action
@@ -212,7 +212,7 @@ def _told_value(value: Any) -> str:
             return f"{value.id} {value.tool}({arguments})"
         case tuple() if value and isinstance(value[0], ToolCall):
             return ", ".join(map(_told_value, value))
-        case AssistantMessage():
+        case AssistantMessage() | ToolResult():
             return repr(value.text) if value.text else ""
         case Action() | Usage() | Refusals() | Mapping() | float() | None | () | "" | False:
             return ""

@@ -6,7 +6,7 @@
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these. `control`: decisions from another process
 - the commands: `demo`, `check`, `chat`, `view`, `verify`, `experiment` and `config`; `run` and resume; `runs`; `fork`;
-  `undo` and diff; `history` has replay, why and what-if; `parts` lists the parts of an agent, and has new
+  `undo` and diff; `history` has replay, why, what-if and convert; `parts` lists the parts of an agent, and has new
 """
 
 import sys
@@ -24,7 +24,7 @@ MODULES = {
     "resume": "run",
     "completion": "arguments",
     "diff": "undo",
-    **dict.fromkeys(("replay", "why", "what-if"), "history"),
+    **dict.fromkeys(("replay", "why", "what-if", "convert"), "history"),
     **dict.fromkeys(("tools", "presets", "protocols", "doctor", "new"), "parts"),
 }
 """The modules of commands that do not have their names."""

@@ -39,7 +39,7 @@ Begin with:
 
 All commands:
     work       demo  run  chat  resume  runs  fork  undo
-    look back  why  view  diff  replay  what-if
+    look back  why  view  diff  replay  what-if  convert
     rules      check  verify  experiment
     parts      presets  protocols  tools  config  completion  doctor  new
 
@@ -233,6 +233,10 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _protocols("add a b-thread, which joins after that step"),
         _argument("--model", default="", metavar="NAME", help="another model than before"),
         _argument("--output", metavar="FILE", help="the new log (default: beside the other)"),
+    ),
+    "convert": (
+        "write logs of an earlier format as logs of this program's, beside them",
+        _log_argument(nargs="+", help="logs, or folders of logs"),
     ),
     "check": (
         "judge a command without running it: allow, ask or deny, with evidence",

@@ -258,9 +258,9 @@ def killed(screen: Screen, workshop: Workshop) -> None:
     process.wait()
     screen.labelled("", f"kill -9, while {TASK.partition(';')[2].strip()} ran", "refused")
     _start(screen, workshop, "It may be deployed already: I look before I try again.", "resume", str(log)).wait()
-    answered = [record["data"]["result"] for record in read_log(log).records if record["name"] == "call_answered"]
+    results = [record["data"]["result"] for record in read_log(log).records if record["name"] == "call_answered"]
     count = len(deploys.read_text().splitlines())
-    screen.labelled("", f"the model is told: {answered[0].splitlines()[0]}", "good")
+    screen.labelled("", f"the model is told: {results[0]['text'].splitlines()[0]}", "good")
     screen.labelled("", f"{TASK.partition(';')[0]} ran {'once' if count == 1 else f'{count} times'}", "good")
 
 

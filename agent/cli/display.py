@@ -325,7 +325,7 @@ class Display:
                 if event.outcome not in ("ran", "rejected"):
                     if call is not None:
                         self._name(call)
-                    self._screen.labelled(*answered_with(event.outcome, event.result), "refused")
+                    self._screen.labelled(*answered_with(event.outcome, event.result.text), "refused")
 
     def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
@@ -369,22 +369,23 @@ class Display:
 
     def _show_result(self, finished: ToolFinished) -> None:
         self.clear_output()
-        self.last_result = finished.result
-        if finished.is_error:  # the advice is at its end
-            for line in excerpt(finished.result, 10 * self._screen.width):
+        result = finished.result
+        self.last_result = result.text
+        if result.is_error:  # the advice is at its end
+            for line in excerpt(result.text, 10 * self._screen.width):
                 for part in wrapped(line, self._screen.width - MARGIN - 2):
                     self._screen.line(f"{'':{MARGIN}}│ {part}".rstrip(), "output")
         elif finished.call.id not in self._compared:
             self._show_excerpt(finished)
-        tone: Tone = "refused" if finished.is_error else "good"
-        how = "error" if finished.is_error else "done"
-        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # unknown if it was cut short
+        tone: Tone = "refused" if result.is_error else "good"
+        how = "error" if result.is_error else "done"
+        took = f" in {lasted(result.duration)}" if result.duration else ""  # unknown if it was cut short
         self._screen.line(f"{'':{MARGIN}}{how}{took}", tone)
 
     def _show_excerpt(self, finished: ToolFinished) -> None:
-        is_diff = "\n@@ -" in f"\n{finished.result}"
+        is_diff = "\n@@ -" in f"\n{finished.result.text}"
         rest = "; /show prints all" if self._screen.beside is not None else "; all of it is in the log"
-        text = _as_list(finished) or finished.result
+        text = _as_list(finished) or finished.result.text
         for line in excerpt(text, self._screen.width - MARGIN - 2, rest):
             self._screen.line(f"{'':{MARGIN}}│ {line}".rstrip(), tone_of_diff(line) if is_diff else "output")
 

@@ -1,4 +1,4 @@
-"""`bpagent replay`, `why` and `what-if`: a recorded run, played back by its program or by a changed one.
+"""`bpagent replay`, `why`, `what-if`: a recorded run, played back by its program or a changed one; and `convert`.
 
 `why` tells the b-threads that decided about a call, their evidence, and what would have changed the decision.
 """
@@ -21,6 +21,7 @@ from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.history.playback import Difference, replay
 from agent.history.rebuilding import changed_bthreads, rebuild, recorded_preset
 from agent.history.what_if import Cause, Decision, Objection, WhatIf, find_causes, recorded_decisions, what_if
+from agent.log.convert import convert
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.page import what_if_page
 from agent.page.wording import action_of, command_of, counted, lasted, reason_of
@@ -44,7 +45,7 @@ from constitution import Level, Policy, Verdict, judge
 
 def execute(arguments: Namespace) -> int:
     """Look back at recorded runs. Raises LogError for an invalid log, or one of another program, and Mistake."""
-    commands = {"replay": _replay, "why": _why, "what-if": _what_if}
+    commands = {"replay": _replay, "why": _why, "what-if": _what_if, "convert": _convert}
     return commands[arguments.command](arguments, screen_on(sys.stdout, needed=True))
 
 
@@ -192,14 +193,15 @@ def _show_cause(cause: Cause, policy: Policy | None, screen: Screen) -> None:
         screen.labelled("", f"the policies on the recorded facts: {told}", "output")
     answered = cause.event(CallAnswered)
     if answered is not None:
-        screen.labelled("", f"the model read: {answered.result[:500]}", "output")
+        screen.labelled("", f"the model read: {answered.result.text[:500]}", "output")
 
 
 def _became(cause: Cause) -> str:
     if finished := cause.event(ToolFinished):
-        if not finished.duration:  # no tool told its end
-            return f"started, and ran for a time that is not known: {finished.result.partition(':')[0]}"
-        return f"ran: {lasted(finished.duration)}, {'with' if finished.is_error else 'without'} an error"
+        result = finished.result
+        if not result.duration:  # no tool told its end
+            return f"started, and ran for a time that is not known: {result.text.partition(':')[0]}"
+        return f"ran: {lasted(result.duration)}, {'with' if result.is_error else 'without'} an error"
     if cause.event(ToolStarted):
         return "started; the log ends, or its run, before the tool did"
     if cause.event(GateRejected):
@@ -277,7 +279,7 @@ def _cause_as_data(cause: Cause) -> dict[str, Any]:
         ],
         "otherwise": _otherwise(cause) if cause.objections else [],
         "levels": {name: level.value for name, level in cause.levels},
-        "answer": answer and answer.result,
+        "answer": answer and answer.result.text,
         "steps": [step.number for step in cause.story],
     }
 
@@ -366,3 +368,23 @@ def _changes_as_data(result: WhatIf) -> dict[str, Any]:
         "changed": [changed(call) for call in result.changed],
         "divergence": plain(result.divergence),
     }
+
+
+# Logs of an earlier format.
+
+
+def _convert(arguments: Namespace, screen: Screen) -> int:
+    """Convert logs and show the new ones; the exit code is 2 when a log could not be converted."""
+    code = OK
+    for path in find_logs(arguments.log):
+        try:
+            converted = convert(path)
+        except LogError as error:
+            say(str(error))
+            code = USAGE
+            continue
+        if converted is None:
+            say(f"{path} has the format of this program, or was converted before")
+        else:
+            screen.line(str(converted))
+    return code

@@ -17,11 +17,13 @@ from typing import Any
 
 from attrs import asdict, define, field
 
+from agent.cli.arguments import called
 from agent.cli.errors import OK, Mistake, say
 from agent.cli.screen import Tone, cut, screen_on, visible
 from agent.log.chain import own_folder
-from agent.log.reading import LogError
+from agent.log.reading import LogError, OldFormat, header_of
 from agent.log.writing import is_in_use
+from agent.page.wording import counted
 from agent.vocabulary.messages import Usage, typed
 
 # The folder of runs, and the logs in it.
@@ -158,7 +160,9 @@ class Summary:
             case "approval_answered" if data["call"] in self.waiting:
                 self.waiting.remove(data["call"])
             case _ if name in SPENDING:
-                told = data.get("usage") or (data.get("details") or {}).get("usage") or {}  # of a tool that asks models
+                told = data.get("usage") or data.get("result", {}).get("details", {}).get(
+                    "usage", {}
+                )  # of a tool that asks models
                 self.usage += Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
 
 
@@ -167,22 +171,25 @@ def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
 
     limit: how many at most; 0: all.
     """
-    found, broken = [], []
+    found, broken, old = [], [], 0
     for path in _logs()[-limit:]:
         try:
             found.append(summarize(path))
+        except OldFormat:
+            old += 1
         except (LogError, OSError, ValueError, KeyError, TypeError) as error:
             broken.append(f"{path} is no log of a run: {error}")
+    if old:
+        cure = called("convert", str(runs_folder()))
+        broken.append(f"{counted(old, 'log')} of an earlier format left out; `{cure}` converts such logs")
     return found, broken
 
 
 def summarize(path: Path) -> Summary:
-    """Return the summary of a run. Raises OSError, and ValueError for an invalid log."""
+    """Return the summary of a run. Raises OSError, and LogError or ValueError for an invalid log."""
     in_use = is_in_use(path)
     with path.open("rb") as file:
-        header = json.loads(file.readline())
-        if not isinstance(header, dict) or "format" not in header or "name" in header:
-            raise ValueError("it does not begin with a header")
+        header = header_of(path, file.readline())
         begun, preset, model, workspace = (str(header.get(key)) for key in ("begun", "preset", "model", "workspace"))
         found = Summary(path, begun, preset, model, workspace)
         for line in file:

@@ -18,7 +18,7 @@ from agent.tools.definition import Tool, Toolbox, ToolContext, ignore
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.permissions import agents_own, needed_for, own_processes
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
@@ -27,6 +27,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.vocabulary.messages import ToolResult
 from bp.runner import Broken, Effect
 from constitution import Action, Disk, Mentions, PathUse, deeds_of, mentions
 from constitution.zones import is_within
@@ -271,8 +272,7 @@ def execution_effect(
 
 def _finished(call: ToolCall, result: ToolResult, begin: float) -> ToolFinished:
     """Return the outcome of a call that began at `begin`, as `perf_counter` tells the time."""
-    duration = round((perf_counter() - begin) * 1000, 3)
-    return ToolFinished(call, result.text, duration, result.is_error, result.details, result.images)
+    return ToolFinished(call, evolve(result, duration=round((perf_counter() - begin) * 1000, 3)))
 
 
 def _broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
@@ -284,4 +284,4 @@ def _broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
         "abandoned": f"{cut}: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
         "interrupted": "interrupted, outcome unknown: it was running when the process that ran it ended",
     }
-    return ToolFinished(started.call, texts[broken.how], is_error=True)
+    return ToolFinished(started.call, ToolResult(texts[broken.how], is_error=True))

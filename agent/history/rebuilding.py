@@ -219,7 +219,7 @@ def recorded_preset(run: RecordedRun) -> Preset:
     if not isinstance(configuration, Mapping):
         raise RebuildError(f"{run.path}, line 1: the header has no configuration; the log was changed or damaged")
     try:
-        return Preset(**{"snapshots": False, **configuration})  # logs of versions without them have no such option
+        return Preset(**configuration)
     except (TypeError, ValueError) as error:
         reason = str(error.args[0]).splitlines()[0] if error.args else type(error).__name__
         raise RebuildError(

@@ -141,9 +141,9 @@ class _Entry:
             case CallAnswered() if not self.is_answered:
                 self.is_answered = True
                 if self.decision is None:
-                    self.decision = Decision("not put up", (), event.result)
+                    self.decision = Decision("not put up", (), event.result.text)
                 elif self.decision.by:
-                    self.decision = Decision(self.decision.kind, self.decision.by, event.result)
+                    self.decision = Decision(self.decision.kind, self.decision.by, event.result.text)
 
 
 class _Ledger:

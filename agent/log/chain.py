@@ -27,7 +27,8 @@ CHAIN, SIGNATURE = "chain", "signature"
 """The keys of a line beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
 
 KEY_BYTES = 32
-APPROVAL = "approval_answered"
+SIGNED = ("approval_answered", "right_answered", "rule_granted")
+"""The records that permit something: a yes of the user is signed, and so is a rule."""
 
 
 def new_seed() -> str:
@@ -36,15 +37,15 @@ def new_seed() -> str:
 
 
 def signature_of(line: str, chain: str) -> str:
-    """Return the signature's key and value for the line of a record that permits a call; else nothing."""
+    """Return the signature's key and value for the line of a record that permits something; else nothing."""
     if wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
         return f',"{SIGNATURE}":"{signature(key, chain, record)}"'
     return ""
 
 
 def wants_signature(record: Mapping[str, Any]) -> bool:
-    """Return whether a record permits a call because a user said yes."""
-    return record.get("name") == APPROVAL and record["data"].get("yes") is True
+    """Return whether a record permits something because a user said so."""
+    return record.get("name") in SIGNED and record["data"].get("yes", True) is True
 
 
 def signature(key: bytes, chain: str, record: Mapping[str, Any]) -> str:

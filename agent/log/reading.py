@@ -32,6 +32,10 @@ class LogError(AgentError):
     """A log cannot be written or read; the message names the file, the line and the cure."""
 
 
+class OldFormat(LogError):
+    """The log has an earlier format."""
+
+
 @frozen(repr=False)
 class RecordedRun:
     """The content of a log. `torn` is true when its last line was cut off and left out.
@@ -60,13 +64,15 @@ class RecordedRun:
         return self.misfit or self.cut or unchained
 
 
-def read_log(path: str | os.PathLike[str]) -> RecordedRun:
-    """Read a log. Raises LogError, naming the line, for anything but a torn last line."""
+def read_log(path: str | os.PathLike[str], oldest: int = FORMAT) -> RecordedRun:
+    """Read a log, of the format `oldest` or a later one. Raises LogError, naming the line, for anything but a torn
+    last line.
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:
             first = file.readline()
-            header = _header(path, first)
+            header = header_of(path, first, oldest)
             seed = header.get(CHAIN)
             end = end_of(path, seed) if isinstance(seed, str) else None  # before the lines: a writer may append more
             lines = (first + file.read()).split(b"\n")
@@ -142,15 +148,19 @@ def _released(record: dict[str, Any]) -> tuple[str, str]:
     return record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
 
 
-def _header(path: Path, line: bytes) -> dict[str, Any]:
+def header_of(path: Path, line: bytes, oldest: int = FORMAT) -> dict[str, Any]:
+    """Return the header in the first line of a log. Raises LogError."""
     if not line:
         raise LogError(f"the log {path} is empty; it must begin with a header")
     header = _object(path, 1, line)
-    version = header.get("format")
-    if "name" in header or not isinstance(version, int):
+    found = header.get("format")
+    if "name" in header or not isinstance(found, int):
         raise LogError(f"{path}, line 1: this is no header of a bpagent log; name a file that a run wrote")
-    if version > FORMAT:
-        raise LogError(f"{path}: the log has format {version}, this program reads up to {FORMAT}; use a newer bpagent")
+    if found > FORMAT:
+        raise LogError(f"{path}: the log has format {found}, this program reads {FORMAT}; use a newer bpagent")
+    if found < oldest:
+        cure = f"`bpagent convert {path}` writes one of that format beside it"
+        raise OldFormat(f"{path}: the log has format {found}, this program reads {FORMAT}; {cure}")
     return header
 
 

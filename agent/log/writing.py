@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from agent.log.chain import APPROVAL, CHAIN, End, new_seed, open_end, signature_of
+from agent.log.chain import CHAIN, SIGNED, End, new_seed, open_end, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.vocabulary.encoding import dump, record_line
 from bp import Step
@@ -225,14 +225,17 @@ class LogWriter:
         """The latest line of the log."""
         return self._last.decode()
 
-    def record(self, step: Step | Mapping[str, Any]) -> None:
-        """Queue the record of a step, or one that no step made, with its place in the chain, for the next flush."""
+    def record(self, step: Step | Mapping[str, Any], *, signed: bool = True) -> None:
+        """Queue the record of a step, or one that no step made, with its place in the chain, for the next flush.
+
+        signed: sign a yes of the user.
+        """
         line = record_line(step) if isinstance(step, Step) else dump(step)
         if self.redaction is not None:
             line = self.redaction.line(line)
         if self._chain:
-            signed = signature_of(line, self._chain) if APPROVAL in line else ""
-            self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
+            signature = signature_of(line, self._chain) if signed and any(name in line for name in SIGNED) else ""
+            self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signature}}}'.encode()
             self._chain = sha256(self._last).hexdigest()
         else:
             self._last = line.encode()

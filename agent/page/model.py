@@ -71,7 +71,7 @@ class PageModel:
         self.open: dict[str, list[str]] = {}  # by call: the action and the question that has no answer yet
         self.ended = False
         self._calls: dict[str, int] = {}  # the part in which a call was proposed
-        self._took: dict[tuple[str, str], float] = {}  # milliseconds of the latest "draft" or "call" of a name
+        self._took: dict[str, float | None] = {}  # milliseconds of the latest draft of a name
         self._files: dict[str, str] = {}  # what is known of the content of files
         self._answered = False  # the next prompt or inference begins a turn
         self._said = ""  # the last answer in words, not to be repeated at the end of a run
@@ -81,9 +81,8 @@ class PageModel:
         record, row = moment.record, len(self.rows)
         self._begin_turn(record["name"], row)
         first, data = len(self.parts), record["data"]
-        for name in ("draft", "call"):  # the duration of a model or a tool is shown beside its outcome
-            if data.get("duration") and isinstance(data.get(name), str):
-                self._took[name, data[name]] = data["duration"]
+        if record["name"] == "inference_finished":  # its duration is shown beside the committed answer
+            self._took[data["draft"]] = data.get("duration")
         self.parts += [{"row": row, **part} for part in self._told(record)]
         self._note(record, first)
         self._show_files(record, row)
@@ -212,7 +211,7 @@ class PageModel:
                 self._learn_content(record["data"])
                 yield self._answered_with(record["data"])
             case "answer_committed":
-                yield from _answer(record["data"], self._took.get(("draft", record["data"]["draft"])))
+                yield from _answer(record["data"], self._took.get(record["data"]["draft"]))
             case name if name in WORDING:
                 label, kind, texts = WORDING[name]
                 for text in texts(record["data"]):
@@ -231,25 +230,24 @@ class PageModel:
 
     def _answered_with(self, data: Data) -> Part:
         """Return the answer to a call, without a change that is shown with the call already."""
-        ran = data.get("outcome", "ran") == "ran"
-        label, text = answered(str(data.get("outcome", "ran")), data["result"])
+        result, outcome = data["result"], str(data.get("outcome", "ran"))
+        label, text = answered(outcome, result["text"])
         number = self._calls.get(str(data["call"]))
-        if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
+        if number is not None and self.parts[number].get("diff") and not result.get("is_error"):
             text, _, made = text.partition("\n--- ")
             self.parts[number]["diff"] = made.splitlines()[2:][:LONGEST_DIFF] or self.parts[number]["diff"]
-        kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
-        took = self._took.get(("call", str(data["call"]))) if ran else None
-        return {**_part(kind, label, text), **_images(data), **_lasted(took)}
+        kind = ("output" if outcome == "ran" else "refused") + (" error" if result.get("is_error") else "")
+        return {**_part(kind, label, text), **_images(result), **_lasted(result.get("duration"))}
 
     def _learn_content(self, data: Data) -> None:
         """Remember the content of a file that was read or written whole, to show the changes of later calls."""
         row = self._calls.get(str(data["call"]))
         call = None if row is None else self.rows[self.parts[row]["row"]]["data"]
-        if not isinstance(call, dict) or data.get("is_error"):
+        if not isinstance(call, dict) or data["result"].get("is_error"):
             return
         arguments = call["call"].get("arguments") or {}
         if set(arguments) == {"path"} and call["call"].get("category") == "read":
-            self._files[str(arguments["path"])] = str(data["result"])
+            self._files[str(arguments["path"])] = str(data["result"]["text"])
         elif isinstance(arguments.get("content"), str):
             self._files[str(arguments.get("path"))] = arguments["content"]
 
@@ -268,9 +266,10 @@ def _cut(data: Data) -> Any:
 def _spent(record: Record) -> dict[str, float]:
     """Return the amounts that a step adds: milliseconds of models and tools, tokens, US dollars, calls, refusals."""
     data = record["data"]
-    usage = data.get("usage") or (data.get("details") or {}).get("usage") or {}
+    result = data["result"] if record["name"] == "tool_finished" else {}
+    usage = data.get("usage") or result.get("details", {}).get("usage") or {}
     spent = {
-        "model" if record["name"] == "inference_finished" else "tools": data.get("duration"),
+        "model" if record["name"] == "inference_finished" else "tools": data.get("duration", result.get("duration")),
         "in": usage.get("input_tokens"),
         "out": usage.get("output_tokens"),
         "cost": usage.get("cost"),

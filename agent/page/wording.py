@@ -158,7 +158,7 @@ def _history(data: Data) -> Sequence[str]:
 
 def _words(message: Data) -> str:
     calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
-    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
+    return "\n".join(part for part in (message.get("result", message).get("text", ""), *calls) if part)
 
 
 def _found(data: Data) -> Sequence[str]:

@@ -7,7 +7,7 @@ no call lacks its answer. The newest user message and the newest unit are always
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from attrs import define, evolve, frozen
 
@@ -36,6 +36,7 @@ from agent.vocabulary.messages import (
     Message,
     Messages,
     ToolMessage,
+    ToolResult,
     UserMessage,
     with_notices,
     without_middle,
@@ -67,9 +68,19 @@ class Carried:
 
 def without_images(message: Message, why: str) -> Message:
     """Return a message with a line for each of its images, which says `why` it is left out."""
-    if isinstance(message, AssistantMessage) or not message.images:
-        return message
-    return evolve(message, text=with_notices(message.text, message.images, why), images=())
+    match message:
+        case AssistantMessage():
+            return message
+        case ToolMessage():
+            return evolve(message, result=_in_words(message.result, why))
+    return _in_words(message, why)
+
+
+C = TypeVar("C", UserMessage, ToolResult)
+
+
+def _in_words(content: C, why: str) -> C:
+    return evolve(content, text=with_notices(content.text, content.images, why), images=())
 
 
 CARRY_ALL = Carried()
@@ -108,7 +119,7 @@ class Conversation(Projection):
             self._messages.append(with_ids(answer.message, answer.calls))
 
     def _answered(self, answered: CallAnswered) -> None:
-        self._messages.append(ToolMessage(answered.call, answered.result, answered.is_error, answered.images))
+        self._messages.append(ToolMessage(answered.call, answered.result))
 
     def _asked(self, asked: InferenceRequested) -> None:
         if self._given and asked.draft == OWN:
@@ -197,7 +208,8 @@ def with_shorter_results(messages: Sequence[Message], limit: int) -> Sequence[Me
 
 def _shortened(message: ToolMessage, size: int, most: int) -> ToolMessage:
     kept = len(message.text) * most // size
-    return evolve(message, text=without_middle(message.text, kept) + SHORTENED)
+    text = without_middle(message.text, kept) + SHORTENED
+    return evolve(message, result=evolve(message.result, text=text))
 
 
 @define

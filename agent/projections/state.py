@@ -19,14 +19,13 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage, one_line, without_middle
+from agent.vocabulary.messages import ToolResult, Usage, one_line, without_middle
 from bp import Event
 from constitution import Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
 MOST_FILES = 20  # entries that are listed
-NO_DETAILS: Mapping[str, Any] = {}
 
 
 @frozen
@@ -118,7 +117,7 @@ class StateTracker(Projection):
         if finished.call.tool == PURSUE:
             self._take_objective(finished)
             return
-        details, described = finished.details or NO_DETAILS, self._described.get(finished.call.id)
+        details, described = finished.result.details, self._described.get(finished.call.id)
         state = self._state
         if (command := _command(finished, details, described)) is not None:
             state = evolve(state, last_command=command)
@@ -129,11 +128,11 @@ class StateTracker(Projection):
         if "background" in details:
             state = evolve(state, background=_with_changes(state.background, details["background"]))
         self._state = state
-        if not finished.is_error or "modified" in details:
+        if not finished.result.is_error or "modified" in details:
             self._files.update(dict.fromkeys(_modified(details, described)))
 
     def _take_objective(self, finished: ToolFinished) -> None:
-        if not finished.is_error and self._state.objective is None:
+        if not finished.result.is_error and self._state.objective is None:
             given = finished.call.arguments
             prompt = str(given.get("user_prompt") or self._state.user_prompt)
             self._state = evolve(self._state, user_prompt=prompt, objective=str(given.get("objective", "")))
@@ -164,7 +163,7 @@ def _with_changes(
 def _command(finished: ToolFinished, details: Mapping[str, Any], described: ActionDescribed | None) -> Command | None:
     text = details.get("command", described and described.facts.command)
     code = details.get("exit_code")
-    return Command(text, finished.result, code if isinstance(code, int) else None) if text else None
+    return Command(text, finished.result.text, code if isinstance(code, int) else None) if text else None
 
 
 def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> tuple[str, ...]:
@@ -253,9 +252,9 @@ def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
     if isinstance(latest, ToolFinished):
-        return CallAnswered(call, latest.result, latest.is_error, images=latest.images)
+        return CallAnswered(call, latest.result)
     text = "outcome unknown: the run broke off while the tool ran" if latest else "not executed: the run broke off"
-    return CallAnswered(call, text, is_error=True, outcome="ended")
+    return CallAnswered(call, ToolResult(text, is_error=True), "ended")
 
 
 class Totals(Projection):

@@ -203,7 +203,7 @@ def _lines(message: Message) -> Iterator[_Line]:
                 yield _Line(AGENT, "AGENT", _json(message.text))
             yield from (_call(call.name, _parsed(call.arguments)) for call in message.calls)
         case ToolMessage():
-            yield _Line(RESULT, "RESULT (ERROR)" if message.is_error else "RESULT", _json(message.text))
+            yield _Line(RESULT, "RESULT (ERROR)" if message.result.is_error else "RESULT", _json(message.text))
             yield from _hidden(message.images)
 
 

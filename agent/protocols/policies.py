@@ -16,6 +16,7 @@ from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
+from agent.vocabulary.messages import ToolResult
 from agent.vocabulary.reasons import Ending, Unfinished
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from bp import NONE, BThread, BThreadBody, bthread, contains, freeze, start, sync, where
@@ -299,7 +300,7 @@ class Memory:
                 elif opens is not None and opens(said):
                     state = self.pattern
                 return evolve(self, state=state, running=(*self.running, said))
-            case ToolFinished(is_error=False):
+            case ToolFinished(result=ToolResult(is_error=False)):
                 for approved in self.running:
                     if approved.call == said.call and state is not None:
                         is_last = closes is not None and closes(approved)

@@ -64,7 +64,7 @@ def _check_integrity(recorded: RecordedRun) -> None:
         raise LogError(recorded.misfit)
     answered = {record["data"].get("call") for record in recorded.records if record["name"] == "call_answered"}
     for place in recorded.unsigned:
-        if recorded.records[place]["data"]["call"] not in answered:
+        if recorded.records[place]["data"].get("call") not in answered:
             raise LogError(
                 f"{recorded.path}, line {place + 2}: this yes is not signed with the key of this user, and approves "
                 f"nothing; remove the line and what follows it, and decide again"

@@ -107,10 +107,10 @@ class _Listener:
         if isinstance(step.event, MESSAGE_NEWS):
             self._messages.extend(agent.messages[len(self._messages) :])
         match step.event:
-            case CallAnswered(call=call, result=text, is_error=is_error):
-                content = [{"type": "text", "text": text}]
-                result = {"role": "toolResult", "toolCallId": call, "content": content, "isError": is_error}
-                self._tell({"type": "toolResult", "toolResult": result})
+            case CallAnswered(call=call, result=result):
+                content = [{"type": "text", "text": result.text}]
+                told = {"role": "toolResult", "toolCallId": call, "content": content, "isError": result.is_error}
+                self._tell({"type": "toolResult", "toolResult": told})
             case RunEnded(status="limit"):
                 self._tell({"type": "error", "message": LIMIT_REACHED})
             case _:

@@ -21,7 +21,6 @@ from agent.session.agent import Agent, Run
 from agent.session.resume import resume
 from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.schemas import Limits
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     NO_USAGE,
@@ -32,7 +31,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import ToolResult, Usage
 from bp import BThread, Event
 from bp.runner import Effect
 

@@ -179,7 +179,7 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     if isinstance(said, CallAnswered):
         return
     finished = yield sync(wait_for=where(ToolFinished, call=call))
-    yield sync(request=CallAnswered(call.id, finished.result, finished.is_error, images=finished.images))
+    yield sync(request=CallAnswered(call.id, finished.result))
 
 
 END_OF_TURN = sync(wait_for=AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=()))

@@ -104,6 +104,7 @@ def refuse_when(limit: Any, news: Any, tally: Tally, ending: Ending, refused: An
 LIMIT_TEXT = "Stopped: maximum iteration limit reached."  # S0 5.1
 TURNS = AnswerCommitted | RunEnded
 INVALID = where(CallAnswered, outcome="invalid")
+FAILED = where(ToolFinished, lambda event: event.result.is_error)
 
 
 @bthread
@@ -117,13 +118,13 @@ def at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
 def too_many_failures(limit: int) -> BThreadBody:
     """End the run at the `limit`-th failure in a row: tools in error and invalid calls; refusals do not count."""
     ending = Ending("failed", "too_many_failures", f"Stopped: {limit} tool failures in a row.")
-    news, begins = ToolFinished | INVALID | RunEnded, where(ToolFinished, is_error=True) | INVALID
+    news, begins = ToolFinished | INVALID | RunEnded, FAILED | INVALID
     yield from refuse_when(limit, news, failures_in_a_row, ending, InferenceRequested | ProposedAction, begins)
 
 
 def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
     """Count failures; a success resets the count."""
-    return number + 1 if said.is_error else 0
+    return number + 1 if said.result.is_error else 0
 
 
 def _is_empty(answer: Any) -> bool:
@@ -260,8 +261,8 @@ def _completes(event: Any) -> bool:
     return bool(event.call.tool == COMPLETE)
 
 
-OBJECTIVE_TAKEN = where(ToolFinished, _pursues, is_error=False)
-COMPLETED = where(ToolFinished, _completes, is_error=False)
+OBJECTIVE_TAKEN = where(ToolFinished, _pursues) & ~FAILED
+COMPLETED = where(ToolFinished, _completes) & ~FAILED
 
 
 @bthread

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from agent.tools.schemas import Limits, Path, ShellCommand, Touch, Url
     from agent.tools.work import objective_tools
     from agent.tools.workspace import Workspace
-    from agent.vocabulary.calls import ToolResult
     from agent.vocabulary.errors import ToolError
+    from agent.vocabulary.messages import ToolResult
 
 __all__ = [
     "Limits",
@@ -37,7 +37,7 @@ __getattr__, __dir__ = from_modules(
         "collections": "workspace_tools",
         "work": "objective_tools",
         "workspace": "Workspace",
-        "agent.vocabulary.calls": "ToolResult",
+        "agent.vocabulary.messages": "ToolResult",
         "agent.vocabulary.errors": "ToolError",
     },
 )

@@ -17,9 +17,9 @@ from agent.tools.descendants import GRACE
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import ToolFinished
+from agent.vocabulary.messages import ToolResult
 
 MOST_PROCESSES = 16  # that may run in parallel
 MOST_ENDED = 16  # whose last output can still be read
@@ -204,7 +204,7 @@ class Processes:
 
     def restore(self, finished: ToolFinished) -> None:
         """Restore the processes of a recorded call; none of them runs any more."""
-        for row in finished.details.get("background", ()):
+        for row in finished.result.details.get("background", ()):
             was_running = row["status"] == "running"
             how = "with the program that had started it" if was_running else str(row["how"])
             process = self._all[row["id"]] = Process(str(row["id"]), str(row["command"]), how=how)

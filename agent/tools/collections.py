@@ -18,7 +18,8 @@ from agent.tools.terminal import make_terminal
 from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Files, Workspace
-from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import ToolResult
 from constitution import DENIED_PATHS, is_dangerous_command
 
 
@@ -202,9 +203,8 @@ ToolExecutor = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool] = ()) -> ToolExecutor:
     """Return a function that runs the built-in tools of S3 in a workspace, and `tools`, which replace built-in ones.
 
-    It takes a name and arguments, and returns errors as results: an unknown tool, invalid arguments, a failure. The
-    details of its results have `duration`, in milliseconds. Paths must be in the workspace, and a shell command is
-    rejected if `is_dangerous_command`; nothing else is judged.
+    It takes a name and arguments, and returns errors as results: an unknown tool, invalid arguments, a failure. Paths
+    must be in the workspace, and a shell command is rejected if `is_dangerous_command`; nothing else is judged.
     """
     place = Workspace(workspace)
     toolbox = Toolbox((*_built_in(place), *tools), place)
@@ -217,8 +217,7 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
             result = ToolResult(f"rejected: dangerous command: {command}", is_error=True)
         else:
             result = await toolbox.run(ToolCall("", name, arguments), ignore)
-        duration = round((perf_counter() - begin) * 1000, 3)
-        return evolve(result, details={**result.details, "duration": duration})
+        return evolve(result, duration=round((perf_counter() - begin) * 1000, 3))
 
     return execute
 

@@ -13,8 +13,9 @@ from agent.tools.process import Finished, run_process
 from agent.tools.schemas import Limits, Schema, Shape, problems
 from agent.tools.shell import How, Runner, ShellOptions, in_sandbox
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import Category, ToolResult
+from agent.vocabulary.calls import Category
 from agent.vocabulary.errors import ToolError
+from agent.vocabulary.messages import ToolResult
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 DeclarationError = NodeError

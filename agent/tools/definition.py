@@ -40,9 +40,10 @@ from agent.tools.schemas import (
     read_signature,
 )
 from agent.tools.workspace import Workspace, expand
-from agent.vocabulary.calls import Category, ToolCall, ToolResult
+from agent.vocabulary.calls import Category, ToolCall
 from agent.vocabulary.errors import nearest
 from agent.vocabulary.events import ActionDescribed, ToolFinished
+from agent.vocabulary.messages import ToolResult
 from bp import Event
 
 M = TypeVar("M")

@@ -17,9 +17,8 @@ from agent.tools.definition import Tool, tool
 from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_lines
 from agent.tools.schemas import Limits, Path, encoded
 from agent.tools.workspace import Files
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
-from agent.vocabulary.messages import Image
+from agent.vocabulary.messages import Image, ToolResult
 
 # Reading texts.
 

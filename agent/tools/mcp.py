@@ -30,9 +30,9 @@ from agent.tools.definition import Tool, ToolContext, is_cancellation
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Mark, Path, ShellCommand, Url, foreign_shape
-from agent.vocabulary.calls import Category, ToolResult
+from agent.vocabulary.calls import Category
 from agent.vocabulary.errors import CannotStart, ToolError, one_of
-from agent.vocabulary.messages import Image
+from agent.vocabulary.messages import Image, ToolResult
 
 if TYPE_CHECKING:
     from mcp import ClientSession

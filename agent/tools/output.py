@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal
 
 from attrs import asdict, evolve, field, frozen, validators
 
-from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.messages import ToolResult
 
 _CONTINUATION = bytes(range(0x80, 0xC0))  # UTF-8 continuation bytes
 

@@ -24,8 +24,9 @@ from uuid import UUID
 import attrs
 from attrs import frozen
 
-from agent.vocabulary.calls import ToolResult, thaw
+from agent.vocabulary.calls import thaw
 from agent.vocabulary.errors import ToolError
+from agent.vocabulary.messages import ToolResult
 
 Access = Literal["read", "write", "list", "delete", "execute"]
 Schema = dict[str, Any]

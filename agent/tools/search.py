@@ -18,8 +18,8 @@ from agent.tools.definition import Tool, tool
 from agent.tools.output import cut_line, tell_lines
 from agent.tools.schemas import Limits, Path, compiled, matches
 from agent.tools.workspace import Entry, Files, Folder
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
+from agent.vocabulary.messages import ToolResult
 
 # Globs. Not `wcmatch`, which backtracks: eight times `**/a/` took it 44 seconds on 40 directories.
 

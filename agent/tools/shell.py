@@ -15,9 +15,9 @@ from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
+from agent.vocabulary.messages import ToolResult
 from bp import Event
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Session:
     def restore(self, finished: ToolFinished) -> None:
         """Continue the counts from the envelope of a recorded command."""
         try:
-            told = json.loads(finished.result)["session"]
+            told = json.loads(finished.result.text)["session"]
             started = datetime.fromisoformat(told["started_at"])
         except (ValueError, KeyError, TypeError):
             return  # the call had no envelope

@@ -23,9 +23,9 @@ from agent.tools.shell import (
     in_sandbox,
     with_background,
 )
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
+from agent.vocabulary.messages import ToolResult
 from bp import Event
 from constitution import changes_commands
 
@@ -327,7 +327,7 @@ class _Terminal:
     def restore(self, finished: ToolFinished) -> None:
         """Open the session that a recorded call left open, with its directory and variables, or close it."""
         self.runner.session.restore(finished)
-        details = finished.details
+        details = finished.result.details
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
             told = self.told or {}

@@ -18,8 +18,8 @@ from agent.tools.definition import Tool, tool
 from agent.tools.files import media_type, prepare
 from agent.tools.output import size_in_words
 from agent.tools.schemas import Limits, Url
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
+from agent.vocabulary.messages import ToolResult
 
 if TYPE_CHECKING:
     import httpx2

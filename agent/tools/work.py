@@ -7,8 +7,8 @@ from typing import Any, Literal
 from attrs import asdict, evolve, frozen
 
 from agent.tools.definition import PerAgent, Tool, tool
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import ToolFinished
+from agent.vocabulary.messages import ToolResult
 
 _OPEN = ("pending", "in_progress")
 
@@ -58,8 +58,8 @@ def make_todo_tools(store: TodoStore | None = None) -> tuple[Tool, Tool]:
         return _tell(held.todos)
 
     def restore(written: ToolFinished) -> None:
-        if not written.is_error:
-            held.todos = tuple(TodoItem(**todo) for todo in written.details.get("todos", ()))
+        if not written.result.is_error:
+            held.todos = tuple(TodoItem(**todo) for todo in written.result.details.get("todos", ()))
 
     return todoread, evolve(todowrite, restores=restore)
 

@@ -71,7 +71,7 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
     CallAnswered: lambda event: (f"({event.outcome})",),
     RunEnded: lambda event: (f"({event.status})",),
-    ToolFinished: lambda event: ("(error)",) if event.is_error else (),
+    ToolFinished: lambda event: ("(error)",) if event.result.is_error else (),
     ScoreRequested: lambda event: (_subject(event), event.monitor),
     ScoreGiven: lambda event: (_subject(event), event.monitor, f"({SCORES.get(event.value, event.value)})"),
     AuditRequested: lambda event: (_subject(event), event.auditor),

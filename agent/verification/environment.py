@@ -42,7 +42,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Usage
+from agent.vocabulary.messages import AssistantMessage, ToolResult, Usage
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
@@ -156,7 +156,7 @@ EXAMPLES: Examples = {
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
     FactsRequested: lookups,
-    ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
+    ToolStarted: lambda started: (ToolFinished(started.call, ToolResult("done")),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
     SnapshotRequested: lambda requested: (SnapshotTaken("kept"), SnapshotFailed("the disk is full")),

@@ -569,7 +569,8 @@ def turns_are_limited(turns: int) -> BThreadBody:
 def failures_are_limited(limit: int) -> BThreadBody:
     """After `limit` failures in a row nothing more is proposed or asked for in this run."""
     news, asked = where(ToolFinished) | where(CallAnswered, outcome="invalid"), ProposedAction | InferenceRequested
-    yield from _limited(limit, f"{limit} failures in a row", asked, news, lambda n, said: n + 1 if said.is_error else 0)
+    words = f"{limit} failures in a row"
+    yield from _limited(limit, words, asked, news, lambda n, said: n + 1 if said.result.is_error else 0)
 
 
 @OF_RULES.of("empty_answers")
@@ -787,7 +788,7 @@ def a_summary_stands_alone() -> BThreadBody:
 
 
 def _has_run(event: Event, tool: str) -> bool:
-    return isinstance(event, ToolFinished) and event.call.tool == tool and not event.is_error
+    return isinstance(event, ToolFinished) and event.call.tool == tool and not event.result.is_error
 
 
 @OF_RULES.of("complete_to_finish")

@@ -1,28 +1,16 @@
-"""A tool call as the loop carries it, and the one result that answers it."""
+"""A tool call as the loop carries it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import filterfalse
 from typing import Any, Literal, TypeVar
 
-from attrs import field, frozen, validators
+from attrs import field, frozen
 
-from agent.vocabulary.messages import IF_ANY, Image
-from bp import FrozenMapping
+from agent.vocabulary.messages import IF_ANY, NOTHING, frozen_mapping
 
 Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
-
-_NOTHING: FrozenMapping[str, Any] = FrozenMapping()
-_all_images = validators.deep_iterable(validators.instance_of(Image))
-
-
-def _images(images: Iterable[Image]) -> tuple[Image, ...]:
-    return tuple(images)
-
-
-def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    return items if isinstance(items, FrozenMapping) else FrozenMapping(items) if items else _NOTHING
 
 
 @frozen(cache_hash=True)  # in most events of a turn, and so hashed many times
@@ -37,25 +25,12 @@ class ToolCall:
 
     id: str
     tool: str
-    arguments: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+    arguments: Mapping[str, Any] = field(default=NOTHING, converter=frozen_mapping)
     category: Category = "write"
     flaw: str | None = None
     parallel: bool = False
     command_in: str = field(default="", eq=False, metadata=IF_ANY)
     polls: bool = field(default=False, eq=False, metadata=IF_ANY)
-
-
-@frozen
-class ToolResult:
-    """The result of a tool: text and images for the model, and details for programs.
-
-    Errors are content (S0 5.2): `is_error` tells the model and the loop that the call failed.
-    """
-
-    text: str
-    is_error: bool = False
-    details: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
-    images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images)
 
 
 # Functions of their own, so that the b-threads which use them capture no variable: variables of a closure count as

@@ -31,7 +31,7 @@ from bp import Event, Refusal, Step
 if TYPE_CHECKING:
     from cattrs import Converter
 
-FORMAT = 1
+FORMAT = 2
 """The version of the format; a reader refuses newer ones."""
 
 ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}

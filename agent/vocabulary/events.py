@@ -4,10 +4,11 @@ One class per row of the vocabulary; the names in snake case are the `name`s in 
 users or by effects; b-threads request the others (`agent/threads/`).
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import field, frozen
+from attrs import field, frozen, validators
 
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import (
@@ -17,9 +18,10 @@ from agent.vocabulary.messages import (
     Image,
     Message,
     StopReason,
+    ToolResult,
     Usage,
 )
-from bp import Event, FrozenMapping, Refusals
+from bp import Event, Refusals
 from constitution import Action
 
 __all__ = [
@@ -48,12 +50,25 @@ __all__ = [
     "InferenceRequested",
     "MessagesFound",
     "MessagesSought",
+    "OfRight",
+    "OwnerEnded",
+    "OwnerStarted",
     "PromptGiven",
     "ProposedAction",
     "Question",
+    "RightAnswered",
+    "RightAsked",
+    "RightGranted",
+    "RightRefused",
+    "RightRequested",
+    "RightsDeferred",
+    "RuleGranted",
     "RunContinued",
     "RunEnded",
     "SandboxLifted",
+    "SnapshotFailed",
+    "SnapshotRequested",
+    "SnapshotTaken",
     "SteeringGiven",
     "StopAsked",
     "SummaryFailed",
@@ -332,22 +347,15 @@ class ToolStarted(Event):
 
 @frozen
 class ToolFinished(Event):
-    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3).
-
-    `usage` in the details: the tokens of models within the tool, such as a subagent's.
-    """
+    """The tool is done. `usage` in the details: the tokens of models within the tool, such as a subagent's."""
 
     call: ToolCall
-    result: str
-    duration: float = 0.0
-    is_error: bool = False
-    details: Mapping[str, Any] = FrozenMapping()
-    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+    result: ToolResult
 
     @property
     def usage(self) -> Usage:
         """The tokens that models took within the tool."""
-        told = self.details.get("usage") if self.details else None
+        told = self.result.details.get("usage")
         if not isinstance(told, Mapping):
             return NO_USAGE
         taken, given, cost = (told.get(name) for name in ("input_tokens", "output_tokens", "cost"))
@@ -367,10 +375,8 @@ class CallAnswered(Event):
     """
 
     call: str
-    result: str
-    is_error: bool = False
+    result: ToolResult
     outcome: CallOutcome = "ran"
-    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 # Questions of b-threads to effects.
@@ -432,6 +438,86 @@ class SnapshotFailed(Event):
     """The workspace is not kept, or not all of it, and why."""
 
     error: str
+
+
+# Rights beyond the sandbox, asked for when they are used.
+
+RIGHT = re.compile(r"as-is|(connect|read|write|login) \S.*", re.DOTALL)
+"""The form of a right: `connect HOST[:PORT]`, `read PATH`, `write PATH`, `login NAME`, or `as-is`, which is all."""
+
+
+@frozen
+class OwnerStarted(Event):
+    """A process that may ask for rights runs, and is no call: `background N`, `server NAME` or `terminal N`."""
+
+    owner: str
+
+
+@frozen
+class OwnerEnded(Event):
+    """The process that may ask for rights has ended, or died with our process."""
+
+    owner: str
+
+
+@frozen(cache_hash=True)
+class OfRight(Event):
+    """Something about a right of an owner, which is a process or a call, by its id; kinds extend it."""
+
+    owner: str
+    right: str = field(validator=validators.matches_re(RIGHT))
+
+
+@frozen(cache_hash=True)
+class RightRequested(OfRight):
+    """The owner needs the right now; exactly one of `RightGranted` and `RightRefused` follows."""
+
+
+@frozen(cache_hash=True)
+class RightAsked(OfRight):
+    """The user is asked whether the owner may have the right."""
+
+    question: str
+
+
+@frozen(cache_hash=True)
+class RightAnswered(OfRight):
+    """The answer to a question about a right; `text` and `present` are as in `ApprovalAnswered`.
+
+    lasts: "once" until the owner ends, "run" until the run ends, "always" also in later ones, as a rule of the user.
+    """
+
+    yes: bool
+    text: str = ""
+    present: bool = True
+    lasts: Literal["once", "run", "always"] = "once"
+
+
+@frozen(cache_hash=True)
+class RightGranted(OfRight):
+    """The owner has the right."""
+
+
+@frozen(cache_hash=True)
+class RightRefused(OfRight):
+    """The owner does not get the right, with the refusing b-threads and their reasons."""
+
+    refusals: Refusals
+
+
+@frozen
+class RightsDeferred(Event):
+    """No user was present to decide these rights of the owner; the run rests at its end until they are decided."""
+
+    owner: str
+    rights: tuple[str, ...]
+
+
+@frozen
+class RuleGranted(Event):
+    """The user has granted a rule, a line of the rules that hold in later runs, too."""
+
+    rule: str
 
 
 # The end.

@@ -1,12 +1,14 @@
 """The conversation as values: what the user, the model and the tools said, in no provider's format."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from operator import attrgetter
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from attrs import evolve, field, frozen, validators
+
+from bp import FrozenMapping
 
 IF_ANY = {"in the log": "if any"}
 """Metadata of a field that records leave out when it is empty: most messages show nothing."""
@@ -91,14 +93,42 @@ class AssistantMessage:
     reasoning_items: tuple[ReasoningItem, ...] = field(default=(), metadata=IF_ANY)
 
 
-@frozen
-class ToolMessage:
-    """The answer to one call."""
+NOTHING: FrozenMapping[str, Any] = FrozenMapping()
+_all_images = validators.deep_iterable(validators.instance_of(Image))
 
-    call_id: str
+
+def _images(images: Iterable[Image]) -> tuple[Image, ...]:
+    return tuple(images)
+
+
+def frozen_mapping(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a mapping that is frozen, with all that it holds."""
+    return items if isinstance(items, FrozenMapping) else FrozenMapping(items) if items else NOTHING
+
+
+@frozen
+class ToolResult:
+    """The result of a call: text and images for the model, details for programs.
+
+    Errors are content (S0 5.2): `is_error` tells the model and the loop that the call failed. `duration`: milliseconds
+    that the call took (S3), 0 for one that never ran.
+    """
+
     text: str
     is_error: bool = False
-    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+    images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images, metadata=IF_ANY)
+    details: Mapping[str, Any] = field(default=NOTHING, converter=frozen_mapping, metadata=IF_ANY)
+    duration: float = field(default=0.0, eq=False, metadata=IF_ANY)
+
+
+@frozen
+class ToolMessage:
+    """The answer to one call; it has a text and images, as messages of users do."""
+
+    call_id: str
+    result: ToolResult
+    text = property(lambda self: self.result.text)
+    images = property(lambda self: self.result.images)
 
 
 def with_notices(text: str, images: Iterable[Image], why: str) -> str:
@@ -163,7 +193,7 @@ def _answered(turn: Sequence[Message], number: int) -> Iterator[Message]:
             yield evolve(message, call_id=asked[1])
         else:
             others.append(UserMessage(f"{NO_CALL}\n{message.text}", message.images))
-    yield from (ToolMessage(id, NO_RESULT, is_error=True) for _, id in unanswered)
+    yield from (ToolMessage(id, ToolResult(NO_RESULT, is_error=True)) for _, id in unanswered)
     yield from others
 
 
@@ -255,4 +285,4 @@ def _parts(message: Message) -> list[str]:
                 *(f"AGENT CALLS {call.name}: {_cut(call.arguments)}" for call in message.calls),
             ]
         case ToolMessage():
-            return [f"RESULT{' (ERROR)' if message.is_error else ''}: {_cut(message.text)}"]
+            return [f"RESULT{' (ERROR)' if message.result.is_error else ''}: {_cut(message.text)}"]

@@ -6,6 +6,7 @@ from typing import Literal
 from attrs import frozen
 
 from agent.vocabulary.events import CallAnswered, CallOutcome, RunEnded, RunStatus
+from agent.vocabulary.messages import ToolResult
 from bp import Refusal, Refusals
 from constitution import Verdict
 
@@ -123,7 +124,7 @@ def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> C
     """
     flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
     if flaws:
-        return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
+        return CallAnswered(call, ToolResult(f"not executed: {_reasons(flaws)}", is_error=True), "invalid")
     goes_on = all(isinstance(refusal.because, OF_THE_CALL_ONLY) for refusal in refusals)
     return _refused(call, refusals, disclosure, "skipped" if goes_on else "ended")
 
@@ -150,7 +151,7 @@ def _refused(call: str, refusals: Refusals, disclosure: Disclosure, outcome: Cal
         text = f"denied: no person present ({reasons})"
     else:
         text = f"rejected: {reasons}"
-    return CallAnswered(call, text, is_error=True, outcome=outcome)
+    return CallAnswered(call, ToolResult(text, is_error=True), outcome)
 
 
 def _category(because: object) -> str:

@@ -16,7 +16,7 @@ from agent.log import RecordedRun, read_log
 from agent.log.reading import recorded_steps
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import CallAnswered, GateRejected, ProposedAction, RunEnded, ToolStarted
-from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, ToolResult, UserMessage
 from bp import BThreadBody, Deadlock, bthread, sync, where
 from tests.agent.conftest import MakeAgent, grumble, note
 
@@ -150,7 +150,7 @@ def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgen
 # assert_calls_answered
 
 ASKED = AssistantMessage("", (RequestedCall("a", "note"), RequestedCall("b", "note")))
-A, B = ToolMessage("a", "1"), ToolMessage("b", "2")
+A, B = ToolMessage("a", ToolResult("1")), ToolMessage("b", ToolResult("2"))
 
 
 def test_calls_that_are_answered_in_order_pass() -> None:
@@ -167,7 +167,7 @@ def test_calls_that_are_answered_in_order_pass() -> None:
         ((ASKED, A, UserMessage("?"), B), "message 2 (UserMessage) comes before the answers to ['b']"),
         ((A, ASKED, B), "message 0 answers 'a'"),
         ((AssistantMessage("", (RequestedCall("a", "x"),) * 2), A, A), "two calls with one id"),
-        ((AssistantMessage("", (RequestedCall("", "x"),)), ToolMessage("", "")), "a call without an id"),
+        ((AssistantMessage("", (RequestedCall("", "x"),)), ToolMessage("", ToolResult(""))), "a call without an id"),
     ],
 )
 def test_calls_that_are_not_answered_in_order_fail(messages: tuple[Message, ...], finding: str) -> None:

@@ -66,12 +66,12 @@ class Log:
     def told(self, call: str) -> str:
         """The one answer of a call."""
         [answer] = [data for data in self.data("call_answered") if data["call"] == call]
-        return str(answer["result"])
+        return str(answer["result"]["text"])
 
     def result(self, call: str) -> dict[str, Any]:
-        """How the tool of a call finished."""
+        """The result of the tool of a call."""
         [finished] = [data for data in self.data("tool_finished") if data["call"] == call]
-        return finished
+        return dict(finished["result"])
 
 
 @frozen

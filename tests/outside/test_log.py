@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.outside.conftest import Place, bash
-from tests.outside.driving import PATIENCE
+from tests.outside.driving import PATIENCE, ROOT
 from tests.outside.model_server import call, calling, saying
 from tests.tables import rows
 
@@ -53,8 +53,17 @@ def test_the_last_record_is_the_end_with_status_reason_and_text(recorded: Place)
     assert recorded.log.data("run_ended")[0]["text"] == "Done."
 
 
+def test_a_result_is_one_object_in_both_records_of_a_call(recorded: Place) -> None:
+    finished, answered = (recorded.log.data(name) for name in ("tool_finished", "call_answered"))
+
+    assert recorded.log.header["format"] == 2
+    assert [data["result"] for data in finished] == [data["result"] for data in answered]
+    assert {"text", "is_error", "duration"} <= set(finished[0]["result"])
+    assert finished[0]["result"]["text"] == "one\n"
+
+
 def test_a_death_by_signal_is_an_error_and_an_exit_code_is_none(recorded: Place) -> None:
-    errors = {data["call"]: data["is_error"] for data in recorded.log.data("tool_finished")}
+    errors = {data["call"]: data["result"]["is_error"] for data in recorded.log.data("tool_finished")}
 
     assert errors == {"c-one": False, "c-exit": False, "c-signal": True}
 
@@ -130,6 +139,19 @@ def test_a_newer_format_and_another_program_are_one_clear_error(
     assert said.code == 2
     assert names in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_log_of_format_1_is_refused_by_name_and_converted_beside(recorded: Place, tmp_path: Path) -> None:
+    old = tmp_path / "run.jsonl"
+    old.write_bytes((ROOT / "tests/agent/log/recorded/format-1.jsonl").read_bytes())
+
+    refused = recorded.command("why", old)
+    converted = recorded.command("convert", tmp_path)
+
+    assert (refused.code, f"bpagent convert {old}" in refused.err, "format 1" in refused.err) == (2, True, True)
+    assert (converted.code, converted.out) == (0, f"{tmp_path}/run-2.jsonl\n"), converted.err
+    why = recorded.command("why", tmp_path / "run-2.jsonl")
+    assert (why.code, "call_3        approved              read_file absent.txt" in why.out) == (0, True)
 
 
 def test_a_finished_log_says_so_when_it_is_resumed(recorded: Place) -> None:

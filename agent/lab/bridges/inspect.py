@@ -60,13 +60,14 @@ from agent.tools.definition import Tool, ToolContext
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Mark, Schema, Shape, ShellCommand, Url
 from agent.tools.schemas import Path as PathMark
-from agent.vocabulary.calls import ToolResult, thaw
+from agent.vocabulary.calls import thaw
 from agent.vocabulary.messages import (
     AssistantMessage,
     Message,
     RequestedCall,
     StopReason,
     ToolMessage,
+    ToolResult,
     Usage,
     UserMessage,
 )

@@ -138,14 +138,12 @@ class _Exported:
                 self.events.append(self._decision(name, data, origin))
             case "tool_finished":
                 call = self._calls[data["call"]]
-                self.events.append(
-                    ToolEvent(id=call.id, function=call.function, arguments=call.arguments, result=data["result"])
-                )
+                text = data["result"]["text"]
+                self.events.append(ToolEvent(id=call.id, function=call.function, arguments=call.arguments, result=text))
             case "call_answered":
                 call = self._calls[data["call"]]
-                self.messages.append(
-                    ChatMessageTool(content=data["result"], tool_call_id=call.id, function=call.function)
-                )
+                text = data["result"]["text"]
+                self.messages.append(ChatMessageTool(content=text, tool_call_id=call.id, function=call.function))
             case "score_given":
                 self.events.append(_scored(data))
             case _ if name in PROTOCOL_EVENTS:

@@ -35,7 +35,8 @@ from agent.lab.settings.world import World
 from agent.models.scripted import ScriptedCall, call
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.schemas import Schema, Shape
-from agent.vocabulary.calls import ToolCall, ToolResult, thaw
+from agent.vocabulary.calls import ToolCall, thaw
+from agent.vocabulary.messages import ToolResult
 
 PASSES_UNTOUCHED = frozenset(("banking", f"user_task_{number}") for number in (5, 6, 8, 9, 10))
 

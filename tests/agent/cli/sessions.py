@@ -42,7 +42,7 @@ def records(log: Path) -> list[dict[str, Any]]:
 
 def answers_in(log: Path) -> list[str]:
     """What the calls of a log were answered with."""
-    return [record["data"]["result"] for record in records(log) if record["name"] == "call_answered"]
+    return [record["data"]["result"]["text"] for record in records(log) if record["name"] == "call_answered"]
 
 
 def bash(command: str, say: str = "") -> dict[str, object]:

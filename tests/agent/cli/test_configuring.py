@@ -35,7 +35,7 @@ def run(command: Command, script: Script, workspace: Path, tmp_path: Path) -> Ru
 
 
 def answers(records: list[dict[str, Any]]) -> list[str]:
-    return [record["data"]["result"] for record in records if record.get("name") == "call_answered"]
+    return [record["data"]["result"]["text"] for record in records if record.get("name") == "call_answered"]
 
 
 def write_config(home: Path, text: str) -> None:

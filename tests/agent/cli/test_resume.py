@@ -309,12 +309,14 @@ def test_runs_are_named_by_an_id_prefix_and_invalid_logs_are_reported(
     for name in ("21", "22"):
         (runs_folder() / f"{name}.jsonl").write_bytes(log.read_bytes())
     (runs_folder() / "broken.jsonl").write_text("nonsense\n")
+    (runs_folder() / "old.jsonl").write_text('{"format": 1}\n')
 
-    listed = command("runs", "--json", "--limit", "2")
+    listed = command("runs", "--json", "--limit", "3")
     several = command("resume", "2")
 
     assert [json.loads(line)["status"] for line in listed.out.splitlines()] == ["interrupted"]
     assert (listed.code, "broken.jsonl is no log of a run" in listed.err) == (0, True)
+    assert "1 log of an earlier format left out; `bpagent convert" in listed.err
     assert (several.code, "2 runs begin with '2': 21, 22" in several.err) == (2, True)
     assert "no run whose id begins so" in command("resume", "nosuch").err
     (runs_folder() / "21-fork.jsonl").write_bytes(log.read_bytes())

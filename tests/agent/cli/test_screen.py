@@ -25,7 +25,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Usage
+from agent.vocabulary.messages import AssistantMessage, ToolResult, Usage
 from bp import Event, Step
 from constitution import Action, PathUse
 from tests.tables import rows
@@ -190,7 +190,7 @@ def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
         told.append(progress.text())
     now[0] = 65.0
     told.append(progress.text())
-    progress.fold(ToolFinished(CALL, "done"))
+    progress.fold(ToolFinished(CALL, ToolResult("done")))
     told.append(progress.text())
 
     assert told[1] == "turn 1 · the model answers (0 s) · 1 s in all"
@@ -207,11 +207,11 @@ def test_results_stand_with_their_calls_also_when_calls_run_side_by_side() -> No
         AnswerCommitted("d0", AssistantMessage(), (CALL, OTHER, third)),
         ProposedAction(CALL),
         ProposedAction(OTHER),
-        ToolFinished(OTHER, "made", 8075.0),
-        ToolFinished(CALL, "a.txt", 3.0),
-        CallAnswered("c2", "made", outcome="ran"),
-        CallAnswered("c1", "a.txt", outcome="ran"),
-        CallAnswered("c3", "skipped: the user spoke", outcome="skipped"),
+        ToolFinished(OTHER, ToolResult("made", duration=8075.0)),
+        ToolFinished(CALL, ToolResult("a.txt", duration=3.0)),
+        CallAnswered("c2", ToolResult("made"), outcome="ran"),
+        CallAnswered("c1", ToolResult("a.txt"), outcome="ran"),
+        CallAnswered("c3", ToolResult("skipped: the user spoke"), outcome="skipped"),
     ):
         display.show(step)
 
@@ -235,7 +235,7 @@ def test_the_output_of_a_tool_is_shown_while_it_runs_and_whole_on_demand() -> No
 
     assert [line for _, line in display.live()] == [f"         │ {line}" for line in ("two", "three", "four")]
 
-    (finished,) = steps(ToolFinished(CALL, "one\ntwo"))
+    (finished,) = steps(ToolFinished(CALL, ToolResult("one\ntwo")))
     display.show(finished)
     assert display.live() == []
     assert display.last_result == "one\ntwo"
@@ -247,7 +247,9 @@ def test_a_change_is_shown_once_before_it_is_made(calc: Path) -> None:
     edit = ToolCall("c1", "edit", {"path": "calc.py", "oldText": "a - b", "newText": "a + b"})
     facts = Action("edit", "write", "/ws", paths=(PathUse("calc.py", str(calc), "write"),))
 
-    for step in steps(ProposedAction(edit), ActionDescribed(edit, facts), ToolFinished(edit, "replaced\n@@ -2 +2 @@")):
+    for step in steps(
+        ProposedAction(edit), ActionDescribed(edit, facts), ToolFinished(edit, ToolResult("replaced\n@@ -2 +2 @@"))
+    ):
         display.show(step)
 
     assert shown(screen).count("+    return a + b") == 1
@@ -258,7 +260,7 @@ def test_an_error_of_a_tool_is_shown_to_its_end_where_the_advice_is() -> None:
     screen = terminal()
     text = f"nothing was found {'in this long story ' * 5}: write --help"
 
-    for step in steps(ToolFinished(CALL, text, is_error=True)):
+    for step in steps(ToolFinished(CALL, ToolResult(text, is_error=True))):
         display_on(screen).show(step)
 
     assert " ".join(shown(screen).replace("│", " ").split()).endswith("write --help error")

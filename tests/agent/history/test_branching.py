@@ -84,7 +84,7 @@ def test_a_branch_goes_on_in_its_own_folder_and_is_undone_there(log: Path, works
         run = agent.run_sync()
         assert str(tmp_path / "copy") in agent.system_prompt
 
-    assert f"{tmp_path}/copy\n" in [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert f"{tmp_path}/copy\n" in [event.result.text for event in run.events if isinstance(event, CallAnswered)]
     assert files(tmp_path / "copy") == {"kept": "mine\n", "a": "1\n", "empty": None, "c": "other\n"}
     assert files(workspace) == before
     recorded = read_log(made.log)

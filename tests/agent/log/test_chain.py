@@ -16,12 +16,14 @@ from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
-from agent.log.writing import Redaction
+from agent.log.writing import LogWriter, Redaction
 from agent.presets import PRESETS
 from agent.presets.equipment import equip
 from agent.tools.collections import workspace_tools
-from agent.vocabulary.encoding import dump
+from agent.vocabulary.encoding import FORMAT, dump
 from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import RightAnswered, RuleGranted
+from bp import Step
 from tests.agent.soundness import replayed
 from tests.tables import rows
 
@@ -80,6 +82,20 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
     assert [json.loads(line)[CHAIN] for line in lines[1:]] == [sha256(line).hexdigest() for line in lines[:-1]]
     assert lines_of(one)[0][CHAIN] != lines_of(other)[0][CHAIN]
     assert read_log(one).integrity == ""
+
+
+def test_a_yes_to_a_right_and_a_rule_are_signed_too(tmp_path: Path, home: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    writer = LogWriter(log, {"format": FORMAT})
+    for number, event in enumerate(
+        (RightAnswered("c1", "as-is", yes=True), RightAnswered("c1", "as-is", yes=False), RuleGranted("allow as-is")), 1
+    ):
+        writer.record(Step(number, event, number, None))
+    writer.close()
+
+    assert read_log(log).unsigned == ()
+    (home / "key").write_bytes(os.urandom(32))
+    assert read_log(log).unsigned == (0, 2)
 
 
 @pytest.mark.slow

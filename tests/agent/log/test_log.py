@@ -15,10 +15,9 @@ from agent.history.playback import ReplayResult, replay
 from agent.log.reading import LogError, read_log
 from agent.models.scripted import fail
 from agent.presets import PRESETS
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.encoding import dump, plain, to_record
 from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished
-from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, ToolResult, UserMessage
 from bp import BProgram, BThread, BThreadBody, FrozenMapping, Step, bthread, sync
 from tests.agent.conftest import MakeAgent, grumble, note
 from tests.agent.soundness import recorded
@@ -153,9 +152,9 @@ def test_a_file_without_a_header_is_no_log(agent: Agent, header: bytes) -> None:
 
 def test_a_newer_format_is_refused(agent: Agent) -> None:
     def change(lines: list[bytes]) -> None:
-        lines[0] = lines[0].replace(b'"format":1', b'"format":2')
+        lines[0] = lines[0].replace(b'"format":2', b'"format":3')
 
-    with pytest.raises(LogError, match="format 2, this program reads up to 1; use a newer bpagent"):
+    with pytest.raises(LogError, match="format 3, this program reads 2; use a newer bpagent"):
         read_log(damaged(agent, change))
 
 
@@ -290,7 +289,7 @@ def test_an_earlier_conversation_comes_back_from_a_log() -> None:
     from agent.log.reading import Decoder
 
     said = AssistantMessage("Let me see.", (RequestedCall("a", "note", "{}"),), "hm")
-    given = HistoryGiven((UserMessage("Go"), said, ToolMessage("a", "noted", is_error=True)))
+    given = HistoryGiven((UserMessage("Go"), said, ToolMessage("a", ToolResult("noted", is_error=True))))
     record = json.loads(dump(to_record(Step(1, given, 1, None))))
 
     assert Decoder().event(record) == given

@@ -19,6 +19,7 @@ from agent.vocabulary.messages import (
     Message,
     RequestedCall,
     ToolMessage,
+    ToolResult,
     Usage,
     UserMessage,
 )
@@ -532,7 +533,8 @@ def test_a_conversation_is_rendered_for_chat_completions() -> None:
     call = RequestedCall("a", "bash", '{"command": "ls"}')
 
     messages = rendered(
-        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", "x"), AssistantMessage("Done."),
+        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", ToolResult("x")),
+        AssistantMessage("Done."),
         system="Be brief.",
     )  # fmt: skip
 
@@ -571,7 +573,10 @@ def test_names_that_a_provider_refuses_are_replaced_unless_a_tool_has_them(name:
 
 def test_text_that_cannot_be_encoded_is_mended() -> None:
     messages = rendered(
-        UserMessage("\ud800x"), ToolMessage("a", "\udc80"), AssistantMessage("\udfff"), system="\ud83d\ude00"
+        UserMessage("\ud800x"),
+        ToolMessage("a", ToolResult("\udc80")),
+        AssistantMessage("\udfff"),
+        system="\ud83d\ude00",
     )
 
     assert [message["content"] for message in messages] == ["😀", "\ufffdx", "\ufffd", "\ufffd"]
@@ -593,13 +598,16 @@ def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
     calls = tuple(RequestedCall(id, "my.bash") for id in ("a", "b"))
 
     messages = rendered(
-        AssistantMessage(calls=calls), ToolMessage("a", "x", images=(PNG,)), ToolMessage("b", "y"), UserMessage("go on")
+        AssistantMessage(calls=calls),
+        ToolMessage("a", ToolResult("x", images=(PNG,))),
+        ToolMessage("b", ToolResult("y")),
+        UserMessage("go on"),
     )
 
     assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user", "user"]
     assert messages[1]["content"] == "x\n[image/png, 4 bytes: shown in the next message]"
     assert messages[3]["content"] == [{"type": "text", "text": "Shown by the call a:"}, PART]
-    assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
+    assert rendered(ToolMessage("a", ToolResult("x", images=(PNG,))))[-1]["role"] == "user"
 
 
 def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:

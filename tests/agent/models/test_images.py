@@ -4,9 +4,8 @@ import pytest
 
 from agent import call, tool
 from agent.log.reading import Decoder, read_log
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven
-from agent.vocabulary.messages import AssistantMessage, Image, ReasoningItem, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Image, ReasoningItem, ToolMessage, ToolResult, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.tables import rows
 
@@ -28,7 +27,7 @@ async def test_images_of_people_and_tools_are_in_the_conversation_and_in_the_log
     run = await agent.run(UserMessage("look", (PICTURE,)))
 
     assert run.messages[0] == UserMessage("look", (PICTURE,))
-    assert run.messages[2] == ToolMessage("call_1", "800 x 600", images=(PICTURE,))
+    assert run.messages[2] == ToolMessage("call_1", ToolResult("800 x 600", images=(PICTURE,)))
     log = read_log(agent.log_path or "")
     prompt = next(record for record in log.records if record["name"] == "prompt_given")
     assert prompt["data"]["images"] == [{"media_type": "image/png", "content": "iVBOR/8A"}]
@@ -61,4 +60,4 @@ async def test_a_tool_that_shows_no_image_fails(make_agent: MakeAgent) -> None:
 
     answered = run.messages[2]
     assert isinstance(answered, ToolMessage)
-    assert answered.is_error
+    assert answered.result.is_error

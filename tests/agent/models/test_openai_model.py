@@ -18,7 +18,7 @@ from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
 from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, ToolResult, UserMessage
 from tests.agent.models.conftest import DONE, Server, frame
 from tests.agent.models.shapes import delta, words
 from tests.tables import rows
@@ -228,7 +228,7 @@ async def test_a_server_that_this_project_did_not_write(llmock: Any, api: Api) -
     model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"}, api=api)
 
     first = await model.answer(ModelRequest("", (UserMessage("go"),), (LIST,)), lambda piece: None)
-    conversation = (UserMessage("go"), first.message, ToolMessage("call_1", "a.txt"))
+    conversation = (UserMessage("go"), first.message, ToolMessage("call_1", ToolResult("a.txt")))
     second = await model.answer(ModelRequest("", conversation, (LIST,)), lambda piece: None)
 
     assert first.message.calls == (RequestedCall("call_1", "bash", '{"command":"ls"}'),)

@@ -10,8 +10,7 @@ from agent import Agent, tool
 from agent.models.failures import broke_off, describe_status
 from agent.models.openai_model import Api, OpenAIModel
 from agent.presets import PRESETS
-from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.messages import Image, ToolMessage, UserMessage
+from agent.vocabulary.messages import Image, ToolMessage, ToolResult, UserMessage
 from tests.agent.models.conftest import Server
 from tests.agent.models.shapes import call, delta, words
 from tests.tables import rows
@@ -394,7 +393,7 @@ async def test_pictures_that_a_server_refuses_are_replaced_by_words(status: str)
     assert [json.dumps(body).count('image_url":') for _, _, body in server.requests] == [0, 1, 0, 1]
     told = server.requests[2][2]["messages"][3]["content"]
     assert told == "drawn\n[image/svg+xml, 6 bytes: left out, the model's server refused it]"
-    assert runs[0].messages[2] == ToolMessage("a", "drawn", images=(PICTURE,))  # the conversation keeps it
+    assert runs[0].messages[2] == ToolMessage("a", ToolResult("drawn", images=(PICTURE,)))  # the conversation keeps it
 
 
 async def test_without_its_pictures_a_refused_request_fails_for_its_own_reason() -> None:

@@ -18,6 +18,7 @@ from agent.vocabulary.messages import (
     ReasoningItem,
     RequestedCall,
     ToolMessage,
+    ToolResult,
     Usage,
     UserMessage,
 )
@@ -460,7 +461,10 @@ def test_a_conversation_is_rendered_as_items() -> None:
     call = RequestedCall("a", "bash", '{"command": "ls"}')
 
     items = items_of(
-        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", "x"), AssistantMessage("Done.")
+        UserMessage("go"),
+        AssistantMessage("I look.", (call,), "hm"),
+        ToolMessage("a", ToolResult("x")),
+        AssistantMessage("Done."),
     )
 
     assert items == [
@@ -518,7 +522,7 @@ def test_reasoning_stands_right_before_what_it_led_to_for_the_model_that_wrote_i
 def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:
     part = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"}
 
-    items = items_of(UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)))
+    items = items_of(UserMessage("look", (PNG,)), ToolMessage("a", ToolResult("", images=(PNG,))))
 
     assert items == [
         {"role": "user", "content": [{"type": "input_text", "text": "look"}, part]},

@@ -24,9 +24,8 @@ from agent.presets import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
 from agent.verification.counterexample import finding
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
-from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Image, ToolResult, UserMessage
 from bp import BProgram, BThread, BThreadBody, Event, bthread, event, sync, verify, where
 from tests.agent.page.chromium import data_of
 from tests.bp.programs import philosophers

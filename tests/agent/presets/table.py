@@ -493,7 +493,7 @@ ROWS = (
         command(lambda answered: answered.text.replace("(no output)", "").strip(), 'echo "$OF_OURS"', **WORDS),
         all_alike("ours", default="", workspace=""), "inherit"),
     Row("nonzero_is_error",
-        command(lambda answered: (answered.text.splitlines()[-1], answered.is_error), "exit 3", **WORDS),
+        command(lambda answered: (answered.text.splitlines()[-1], answered.result.is_error), "exit 3", **WORDS),
         all_alike(("[exit code 3]", False), coding=("[exit code 3]", True)), True),
     Row("streams", command(lambda answered: answered.text, "echo err >&2; echo out", **WORDS),
         all_alike("err\nout\n", autonomous="stdout:\nout\nstderr:\nerr\n"), "separate"),

@@ -135,7 +135,7 @@ def run_in(folder: Path, *steps: Any, preset: Preset = PRESETS["default"], **opt
 
 
 def results(run: Run) -> list[str]:
-    return [event.result for event in run.events if isinstance(event, CallAnswered)]
+    return [event.result.text for event in run.events if isinstance(event, CallAnswered)]
 
 
 def rest_of(request: ModelRequest) -> str:

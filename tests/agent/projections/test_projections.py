@@ -29,7 +29,15 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Message,
+    RequestedCall,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from bp import Event
 from constitution import Action, PathUse
 from tests.agent.threads.loops import committed, message
@@ -116,7 +124,7 @@ def described(call: ToolCall, **facts: Any) -> ActionDescribed:
 
 
 def result(call: ToolCall, text: str = "out", **details: Any) -> ToolFinished:
-    return ToolFinished(call, text, details=details)
+    return ToolFinished(call, ToolResult(text, details=details))
 
 
 def test_iterations_are_counted_from_the_objective_on_and_each_run_begins_anew() -> None:
@@ -132,7 +140,7 @@ def test_iterations_are_counted_from_the_objective_on_and_each_run_begins_anew()
 def test_files_are_those_that_the_gate_saw_or_that_the_tool_names() -> None:
     write, read, shell = (ToolCall(name, name) for name in ("write", "read", "shell"))
     uses = (PathUse("a", "/w/a", "write"), PathUse("b", "/w/b", "read"), PathUse("c", "/w/c", "delete"))
-    failed = ToolFinished(write, "no", is_error=True)
+    failed = ToolFinished(write, ToolResult("no", is_error=True))
     events = (described(write, paths=uses), result(write), described(read, paths=uses[1:2]), result(read))
     tracker = tracked(*events, described(shell, command="make"), result(shell, modified=("/w/x", "/w/a")))
 
@@ -221,7 +229,7 @@ class Shown:
 def turn(number: int, *results: str) -> tuple[Event, ...]:
     """An answer with calls, and what they gave."""
     calls = tuple(ToolCall(f"{number}-{at}", "note") for at in range(len(results)))
-    answers = (CallAnswered(call.id, result) for call, result in zip(calls, results, strict=True))
+    answers = (CallAnswered(call.id, ToolResult(result)) for call, result in zip(calls, results, strict=True))
     return (AnswerCommitted("d0", message(f"turn {number}", *calls), calls), *answers)
 
 
@@ -232,7 +240,7 @@ def test_the_oldest_units_are_left_out_and_the_newest_prompt_stays() -> None:
 
     assert messages[0] == LEFT_OUT
     assert messages[1] == UserMessage("Second")
-    assert messages[-1] == ToolMessage("8-0", LONG)
+    assert messages[-1] == ToolMessage("8-0", ToolResult(LONG))
     assert sum(map(message_tokens, messages)) <= 500
     assert shown.context.tokens == sum(map(message_tokens, messages))
     assert len(shown.conversation.messages) == 20  # it keeps everything
@@ -308,7 +316,7 @@ def test_a_summary_takes_the_place_of_what_it_sums_up() -> None:
 def test_the_state_block_stands_before_the_prompt_also_when_older_messages_are_left_out() -> None:
     pursue = ToolCall("p", "pursue_objective", {"user_prompt": "Go", "objective": "All"})
     shown = Shown(300)
-    shown.fold(PromptGiven("Go"), ToolFinished(pursue, "ok"))
+    shown.fold(PromptGiven("Go"), ToolFinished(pursue, ToolResult("ok")))
     messages = shown.fold(*(event for number in range(6) for event in turn(number, LONG)))
 
     assert messages[0] == LEFT_OUT

@@ -82,7 +82,7 @@ def answered(run: Run) -> list[CallAnswered]:
 
 
 def results(run: Run) -> list[str]:
-    return [event.result for event in answered(run)]
+    return [event.result.text for event in answered(run)]
 
 
 AUTHENTICATED = only_after("read_customer", "authenticate")
@@ -131,7 +131,7 @@ def test_a_pattern_refuses_what_is_against_it_in_its_scope_and_says_why(
 ) -> None:
     answers = answered(run_with(make_agent, [policy], *turns))
 
-    assert [event.result if event.outcome == "rejected" else event.outcome for event in answers] == outcome
+    assert [event.result.text if event.outcome == "rejected" else event.outcome for event in answers] == outcome
 
 
 def test_a_missing_expected_action_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
@@ -380,7 +380,7 @@ def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
 
     assert [event.outcome for event in before] == ["ran"] * (len(steps) - 1)
     assert last.outcome == ("rejected" if reason else "ran")
-    assert reason in last.result
+    assert reason in last.result.text
 
 
 @pytest.mark.slow
@@ -408,7 +408,7 @@ def nothing_unasked_before(what: str, first: str) -> BThreadBody:
         elif isinstance(said, ProposedAction):
             allowed -= {said.call}
         else:
-            done = isinstance(said, ToolFinished) and (done or (said.call.tool == first and not said.is_error))
+            done = isinstance(said, ToolFinished) and (done or (said.call.tool == first and not said.result.is_error))
 
 
 @bthread
@@ -431,7 +431,7 @@ def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
 
 
 FIRST, SECOND = (where(GateApproved, action(tool)) for tool in ("first", "second"))
-SECOND_DONE = where(ToolFinished, lambda finished: finished.call.tool == "second" and not finished.is_error)
+SECOND_DONE = where(ToolFinished, lambda finished: finished.call.tool == "second" and not finished.result.is_error)
 GIVEN_UP = where(RunEnded, lambda ended: ended.status != "completed")
 
 UNASKED = nothing_unasked_before("second", "first")
@@ -486,7 +486,7 @@ def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> Non
 FAULTS = (
     Fault("takes_an_attempt_for_a_success", "only_after", UNASKED.name,
           "memory.after(said), None if",
-          "memory.after(evolve(said, is_error=False) if isinstance(said, ToolFinished) else said), None if"),
+          'memory.after(evolve(said, result=ToolResult("")) if isinstance(said, ToolFinished) else said), None if'),
     Fault("refuses_the_call_alone", "never", KEPT[3][1].name,
           "ending = stopped(because) if broken and ending is None else ending",
           "ending = None"),

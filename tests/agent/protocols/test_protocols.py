@@ -94,7 +94,7 @@ def of_kind(run: Run, kind: type[Event]) -> list[Any]:
 
 
 def answers(run: Run) -> list[str]:
-    return [event.result for event in of_kind(run, CallAnswered)]
+    return [event.result.text for event in of_kind(run, CallAnswered)]
 
 
 def test_a_call_that_scores_above_the_threshold_does_not_run_and_says_why(make_agent: MakeAgent) -> None:

@@ -96,7 +96,7 @@ async def test_the_letters_stop_in_an_answer_or_in_steering_stop_after_the_step(
     assert (run.status, run.reason) == ("stopped", "stop_asked")
     assert StopAsked(said) in run.events
     assert run.state.iteration == 2
-    assert [event.result.strip() for event in run.events if isinstance(event, ToolFinished)][1:] == ran
+    assert [event.result.text.strip() for event in run.events if isinstance(event, ToolFinished)][1:] == ran
 
 
 # The terminal that ships

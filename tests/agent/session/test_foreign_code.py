@@ -16,7 +16,7 @@ from agent.presets import PRESETS
 from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolResult, Usage, UserMessage
 from bp import (
     BThreadBody,
     BThreadError,
@@ -335,7 +335,7 @@ async def test_calls_that_are_open_when_a_run_breaks_off_are_answered_with_what_
 async def test_a_call_that_was_running_when_a_run_broke_off_has_an_unknown_outcome(make_agent: MakeAgent) -> None:
     @bthread
     def stumble_beside() -> BThreadBody:
-        yield sync(wait_for=where(ToolFinished, result="noted b"))
+        yield sync(wait_for=where(ToolFinished, result=ToolResult("noted b")))
         raise ValueError("stumbled")
 
     agent = make_agent(

@@ -22,6 +22,7 @@ from agent.vocabulary.messages import (
     Message,
     RequestedCall,
     ToolMessage,
+    ToolResult,
     UserMessage,
 )
 from tests.agent.conftest import MakeAgent, answers, grumble, note
@@ -190,7 +191,7 @@ async def test_a_run_is_told_as_agent_turns_messages_and_tools(make_agent: MakeA
     assert {(piece.number, piece.tool) for piece in pieces if piece.kind == "arguments"} == {(1, "speak")}
     assert told[-1].messages == run.new_messages == run.messages
     turn = next(event for event in told if event.type == "turn_end")
-    assert turn.messages == (ToolMessage(run.messages[1].calls[0].id, "spoken"),)  # type: ignore[union-attr]
+    assert turn.messages == (ToolMessage(run.messages[1].calls[0].id, ToolResult("spoken")),)  # type: ignore[union-attr]
 
 
 async def test_an_answer_that_breaks_off_is_told_and_not_replayed_to_the_model(make_agent: MakeAgent) -> None:
@@ -239,9 +240,9 @@ async def test_s5_2_to_s5_4_and_s5_6_results_and_errors_are_appended_and_told(tm
     assert_calls_answered(messages)
     answers = [message for message in messages if isinstance(message, ToolMessage)]
     assert answers == [
-        ToolMessage("call_1", "noted a"),
-        ToolMessage("call_2", "grumble", is_error=True),
-        ToolMessage("call_3", "noted b"),
+        ToolMessage("call_1", ToolResult("noted a")),
+        ToolMessage("call_2", ToolResult("grumble", is_error=True)),
+        ToolMessage("call_3", ToolResult("noted b")),
     ]
     assert messages[-1] == AssistantMessage("Done.")
     results = [event["toolResult"] for event in events if event["type"] == "toolResult"]
@@ -322,13 +323,17 @@ async def test_a_model_that_fails_is_an_error() -> None:
 
 async def test_open_calls_of_an_earlier_conversation_are_answered_before_the_prompt() -> None:
     open_call = AssistantMessage("", (RequestedCall("a", "note", "{}"), RequestedCall("b", "note", "{}")))
-    answered = [open_call, ToolMessage("b", "noted"), ToolMessage("a", NO_RESULT, is_error=True)]
+    answered = [
+        open_call,
+        ToolMessage("b", ToolResult("noted")),
+        ToolMessage("a", ToolResult(NO_RESULT, is_error=True)),
+    ]
     model = ScriptedModel(["Done."])
-    run = await Agent(model, history=[open_call, ToolMessage("b", "noted")]).run("Go on")
+    run = await Agent(model, history=[open_call, ToolMessage("b", ToolResult("noted"))]).run("Go on")
     assert list(run.messages) == [*answered, UserMessage("Go on"), AssistantMessage("Done.")]
     assert list(model.requests[0].messages) == [*answered, UserMessage("Go on")]
 
-    messages: list[Message] = [open_call, ToolMessage("b", "noted"), UserMessage("Go on")]
+    messages: list[Message] = [open_call, ToolMessage("b", ToolResult("noted")), UserMessage("Go on")]
     await agent_loop(messages, [], "", ScriptedModel(["Done."]))
     assert messages == list(run.messages)
 

@@ -152,7 +152,7 @@ def goes_on(whole: Agent, tools: tuple[Tool, ...], notes: Path, log: Path) -> No
     for now, then in zip(agent.messages, whole.messages, strict=True):
         if isinstance(now, ToolMessage) and now.call_id in interrupted:
             assert now.text.startswith(INTERRUPTED)
-            assert now.is_error
+            assert now.result.is_error
         else:
             assert now == then
     assert written(notes) == [note for note in "abf" if note not in ran]
@@ -282,7 +282,7 @@ def resumed(folder: Path, tools: Tools, before: list[Any], after: list[Any], pre
 
 
 def answers(run: Run) -> list[str]:
-    return [event.result for event in run.events if isinstance(event, CallAnswered)]
+    return [event.result.text for event in run.events if isinstance(event, CallAnswered)]
 
 
 def in_session(command: str) -> object:

@@ -28,7 +28,15 @@ from agent.vocabulary.events import (
     RunEnded,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Message,
+    RequestedCall,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, hang, note
@@ -139,7 +147,7 @@ async def test_an_earlier_conversation_can_be_given_and_each_run_continues_it(ma
     history: list[Message] = [
         UserMessage("Before"),
         AssistantMessage("", (RequestedCall("x", "note", "{}"),)),
-        ToolMessage("x", "noted"),
+        ToolMessage("x", ToolResult("noted")),
         AssistantMessage("One."),
     ]
     agent = make_agent("Two.", "Three.", history=history)
@@ -405,7 +413,7 @@ async def test_s6_2_invalid_parameters_are_an_error_for_the_model(
     run = await make_agent(call("bash", arguments), "Sorry.").run("Go")
 
     [answered] = [message for message in run.messages if isinstance(message, ToolMessage)]
-    assert answered.is_error
+    assert answered.result.is_error
     assert finding in answered.text
     assert not any(isinstance(event, ToolStarted) for event in run.events)
 
@@ -421,7 +429,7 @@ async def test_s6_12_a_link_that_points_outside_is_rejected(
     run = await make_agent(call("read_file", path="link.txt"), "No.", preset=Preset("any", policy=policy)).run("Go")
 
     [answered] = [message for message in run.messages if isinstance(message, ToolMessage)]
-    assert answered.is_error
+    assert answered.result.is_error
     assert "secret" not in answered.text
 
 

@@ -46,7 +46,7 @@ async def test_a_subagent_works_on_its_own_and_its_last_words_are_the_result(tmp
     (result,) = results(run)
     (log,) = (tmp_path / "tasks").iterdir()
     assert result.text == f"I see.\n[task_id: {log.stem}]"
-    assert not result.is_error
+    assert not result.result.is_error
     header = json.loads(log.read_text().splitlines()[0])
     assert header["about"]["parent"] == "parent.jsonl"
     assert header["about"]["subagent_type"] == "general"

@@ -82,7 +82,7 @@ async def test_without_a_snapshot_a_change_needs_a_yes(
         yes is True,
         "ran" if yes else "skipped",
     )
-    assert said is None or answered.result.startswith(said)
+    assert said is None or answered.result.text.startswith(said)
     assert len(questions) == 1
     assert "cannot be undone" in questions[0]
     assert str(tmp_path / "file") in questions[0]

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, InferenceFinished, PromptGiven, ToolFinished
-from agent.vocabulary.messages import AssistantMessage, RequestedCall
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolResult
 from bp import BProgram, BThread, Event
 from constitution import Action
 
@@ -34,7 +34,7 @@ def committed(*calls: ToolCall, text: str = "") -> AnswerCommitted:
 
 
 def finished(call: ToolCall, result: str = "done", **options: Any) -> ToolFinished:
-    return ToolFinished(call, result, **options)
+    return ToolFinished(call, ToolResult(result, **options))
 
 
 class Loop:

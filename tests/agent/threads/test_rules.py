@@ -62,7 +62,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import ToolResult, Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
 from constitution import GRANTED, POLICIES, Action, Disk, Level, PathUse, Verdict
@@ -146,7 +146,7 @@ def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, t
     loop.hear(described(A))
 
     [answered] = [event for event in loop.events if isinstance(event, CallAnswered)]
-    assert answered == CallAnswered("a", text, is_error=True, outcome=outcome)  # type: ignore[arg-type]
+    assert answered == CallAnswered("a", ToolResult(text, is_error=True), outcome=outcome)  # type: ignore[arg-type]
     assert not any(isinstance(event, ToolStarted) for event in loop.events)
 
 
@@ -158,7 +158,7 @@ def test_a_flaw_of_the_call_is_the_first_reason_and_the_end_of_the_run_the_last(
     ]:
         loop = Loop(carry_out(A), *(refuse(ProposedAction, reason) for reason in because))
 
-        assert [event.result for event in loop.events if isinstance(event, CallAnswered)] == [text]
+        assert [event.result.text for event in loop.events if isinstance(event, CallAnswered)] == [text]
 
 
 def test_the_gate_names_every_b_thread_that_refuses() -> None:
@@ -468,11 +468,17 @@ def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks()
 
 def test_what_is_not_full_is_not_summed_up_and_calls_are_answered_first() -> None:
     loop = Loop(summarize_when_full(8))
-    loop.hear(PromptGiven("Go"), took(7), committed(A, B), CallAnswered("a", ""), CallAnswered("b", ""))
+    loop.hear(
+        PromptGiven("Go"),
+        took(7),
+        committed(A, B),
+        CallAnswered("a", ToolResult("")),
+        CallAnswered("b", ToolResult("")),
+    )
     assert loop.story[-1] == "call_answered:b"
 
-    assert loop.hear(took(8), committed(A, B), CallAnswered("a", ""))[-1] == "call_answered:a"
-    assert loop.hear(CallAnswered("b", "")) == ["call_answered:b", "summary_requested"]
+    assert loop.hear(took(8), committed(A, B), CallAnswered("a", ToolResult("")))[-1] == "call_answered:a"
+    assert loop.hear(CallAnswered("b", ToolResult(""))) == ["call_answered:b", "summary_requested"]
 
 
 def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:
@@ -509,7 +515,7 @@ def test_a_stop_that_was_held_until_the_run_had_ended_does_not_stop_the_next() -
 def test_a_hook_is_asked_again_when_a_call_was_answered_meanwhile_and_what_follows_waits_for_its_messages() -> None:
     loop = Loop(seek_steering())
     assert loop.hear() == ["prompt_given", "messages_sought"]
-    loop.hear(CallAnswered("a", "done"), MessagesFound("follow_up", ("for another hook",)))
+    loop.hear(CallAnswered("a", ToolResult("done")), MessagesFound("follow_up", ("for another hook",)))
     assert not any(map(loop.can, (InferenceRequested(), ProposedAction(A), DONE)))
 
     found = MessagesFound("steering", ("Rather this", "and that"))
@@ -520,12 +526,12 @@ def test_a_hook_is_asked_again_when_a_call_was_answered_meanwhile_and_what_follo
 
 def test_after_a_stop_a_hook_is_asked_in_the_next_run_only() -> None:
     stop, found = StopAsked(), MessagesFound("steering", ("Rather this",))
-    for before in ((found, stop), (stop, found), (stop, CallAnswered("a", ""), found)):
+    for before in ((found, stop), (stop, found), (stop, CallAnswered("a", ToolResult("")), found)):
         loop = Loop(seek_steering())
         loop.hear(PromptGiven("Go"), *before)
 
         assert loop.story[-1] != "messages_sought"
-        assert loop.hear(CallAnswered("b", "")) == ["call_answered:b"]
+        assert loop.hear(CallAnswered("b", ToolResult(""))) == ["call_answered:b"]
         assert loop.hear(DONE, PromptGiven("Go")) == ["run_ended", "prompt_given", "messages_sought"]
 
 
@@ -537,13 +543,13 @@ COMPLETING = ToolCall("c", COMPLETE, {"result": "It is done.", "status": "partia
 
 
 def ran(call: ToolCall) -> tuple[ToolFinished, CallAnswered]:
-    return finished(call), CallAnswered(call.id, "x")
+    return finished(call), CallAnswered(call.id, ToolResult("x"))
 
 
 def test_a_complete_that_failed_or_did_not_run_completes_nothing() -> None:
     loop = Loop(complete_to_finish())
     loop.hear()
-    loop.hear(finished(COMPLETING, is_error=True), CallAnswered("c", "rejected", outcome="rejected"))
+    loop.hear(finished(COMPLETING, is_error=True), CallAnswered("c", ToolResult("rejected"), outcome="rejected"))
 
     assert loop.can(InferenceRequested())
     assert not loop.can(DONE)
@@ -611,7 +617,7 @@ def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn(
     assert loop.hear(ApprovalAnswered(A, yes=False))[:2] == ["approval_answered:a", "call_answered:a"]
     [gone] = [event for event in loop.events if isinstance(event, GateRejected)]
     assert [refusal.because for refusal in gone.refusals] == [Steered()]
-    assert rejected("a", gone.refusals).result == "skipped: Skipped due to queued user message."
+    assert rejected("a", gone.refusals).result.text == "skipped: Skipped due to queued user message."
 
 
 def test_a_follow_up_waits_while_another_b_thread_refuses_completion() -> None:
@@ -635,7 +641,7 @@ def test_follow_ups_keep_a_run_going_one_by_one_or_all_at_once() -> None:
 
 
 def test_an_approval_is_used_up_by_its_start_and_forgotten_with_the_answer() -> None:
-    for after in (ToolStarted(A), CallAnswered("a", "rejected")):
+    for after in (ToolStarted(A), CallAnswered("a", ToolResult("rejected"))):
         loop = Loop(no_start_without_approval())
         loop.hear(GateApproved(A, action(A)), GateApproved(B, action(B)))
         assert [loop.can(ToolStarted(call)) for call in (A, B, again("c"))] == [True, True, False]
@@ -649,17 +655,17 @@ def test_neighbours_that_may_run_together_run_together_and_each_other_call_alone
     loop = Loop(one_at_a_time("neighbours"))
     loop.hear(committed(first, second, A, last))
     for answered, proposed in [("", [True, True, False, False]), ("xy", [True, True, True, False]), ("a", [True] * 4)]:
-        loop.hear(HistoryGiven(()), *(CallAnswered(id, "") for id in answered))
+        loop.hear(HistoryGiven(()), *(CallAnswered(id, ToolResult("")) for id in answered))
         assert [loop.can(ProposedAction(call)) for call in (first, second, A, last)] == proposed
 
 
 def test_an_answer_waits_for_those_before_it() -> None:
     loop = Loop(answers_in_source_order())
     loop.hear(committed(A, B, again("c")))
-    assert [loop.can(CallAnswered(id, "")) for id in "abc"] == [True, False, False]
+    assert [loop.can(CallAnswered(id, ToolResult(""))) for id in "abc"] == [True, False, False]
 
-    loop.hear(CallAnswered("a", ""))
-    assert [loop.can(CallAnswered(id, "")) for id in "bc"] == [True, False]
+    loop.hear(CallAnswered("a", ToolResult("")))
+    assert [loop.can(CallAnswered(id, ToolResult(""))) for id in "bc"] == [True, False]
 
 
 def test_no_more_inferences_than_the_attempts_are_made_and_the_run_waits_for_each_backoff() -> None:

@@ -19,7 +19,7 @@ from agent.tools.descendants import helpers
 from agent.tools.files import make_edit, make_ls, make_read, make_write
 from agent.tools.search import make_find, make_grep, make_list_files
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.messages import ToolResult
 
 Call = Callable[..., Any]
 

@@ -17,7 +17,7 @@ from agent.tools.collections import CodingOptions, create_all_tools, make_collec
 from agent.tools.definition import Tool
 from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.messages import ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 

@@ -19,8 +19,8 @@ from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool, Toolbox
 from agent.tools.terminal import make_terminal
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall, ToolResult
-from agent.vocabulary.messages import ToolMessage
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import ToolMessage, ToolResult
 from tests.outside.driving import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]

@@ -100,7 +100,7 @@ async def test_s3_the_executor_runs_built_in_and_custom_tools_and_times_them(
 
     assert result.text.startswith(said)
     assert result.is_error is is_error
-    assert result.details["duration"] >= 0
+    assert result.duration >= 0
 
 
 def test_s3_schemas_are_in_the_form_of_chat_completions() -> None:

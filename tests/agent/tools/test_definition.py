@@ -27,8 +27,8 @@ from agent.models.scripted import Step
 from agent.tools.blocking import DISCARDED, call_back, run_in_background
 from agent.tools.definition import ToolContext, explain_unknown, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch, find_shape
-from agent.vocabulary.calls import ToolCall, ToolResult
-from agent.vocabulary.messages import ToolMessage
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import ToolMessage, ToolResult
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio

@@ -16,9 +16,8 @@ from agent.tools.definition import PerAgent, Tool, ToolContext
 from agent.tools.output import Retention
 from agent.tools.process import ALLOWED_VARIABLES
 from agent.tools.shell import NONE_STAYS, Session, ShellOptions, compact, is_interactive, make_shell_tool
-from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import AnswerCommitted
-from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.messages import AssistantMessage, ToolResult
 from tests.tables import rows
 
 from .conftest import Call

@@ -16,8 +16,9 @@ from agent.tools.definition import Toolbox, ToolContext
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_KEPT, SESSION_IS_OPEN, make_terminal
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import CallAnswered, ToolFinished
+from agent.vocabulary.messages import ToolResult
 from tests.agent.conftest import MakeAgent
 from tests.tables import rows
 
@@ -219,7 +220,7 @@ async def test_a_command_runs_where_it_was_judged_or_not_at_all(
 
     run = await make_agent(calls, "Done.", tools=[make_terminal(str(root))], preset=preset).run("Go")
 
-    last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
+    last = [step.event.result.text for step in run.steps if isinstance(step.event, CallAnswered)][-1]
     moved = f"judged where the session was, in {root}; it is in {root}/sub now; give the command again"
     assert last in ([f"{root}/sub\n"] if sequential else [f"{root}\n", moved])
 
@@ -236,7 +237,7 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
         agent.decide("asked", True)
         run = await agent.run()
 
-    last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
+    last = [step.event.result.text for step in run.steps if isinstance(step.event, CallAnswered)][-1]
     assert last.endswith(f"{root}/sub\n")
 
 
@@ -261,7 +262,7 @@ async def test_a_session_in_the_log_of_another_version_goes_on(
     recorded: dict[str, Any], value: str, terminal: Terminal, root: Path
 ) -> None:
     details = {"cwd": str(root), "terminal": "open", "variables": recorded}
-    terminal.tool.restores(ToolFinished(ToolCall("1", "terminal"), "", details=details))  # type: ignore[attr-defined]
+    terminal.tool.restores(ToolFinished(ToolCall("1", "terminal"), ToolResult("", details=details)))  # type: ignore[attr-defined]
 
     assert await kept(terminal, "echo [$A]") == f"[{value}]\n"
 

@@ -46,7 +46,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.messages import AssistantMessage, ToolResult
 from agent.vocabulary.questions import AuditGiven, ChanceDrawn, Draft, ScoreGiven, ScoreRequested, WholeEpisode
 from bp import NONE, BThread, BThreadBody, Event, Verification, Violation, bthread, sync
 from bp.verification.report import Happened
@@ -382,8 +382,8 @@ def test_events_of_a_counterexample_show_what_decides() -> None:
         InferenceRequested("d1", "trusted", ""): "inference_requested d1 (trusted)",
         InferenceFinished("d1", said): "inference_finished d1 with text",
         AnswerCommitted("d0", said): "answer_committed with text",
-        ToolFinished(one, "no", is_error=True): "tool_finished c1 (error)",
-        ToolFinished(one, "yes"): "tool_finished c1",
+        ToolFinished(one, ToolResult("no", is_error=True)): "tool_finished c1 (error)",
+        ToolFinished(one, ToolResult("yes")): "tool_finished c1",
     }
 
     assert {short(event): text for event, text in shown.items()} == {text: text for text in shown.values()}

@@ -20,6 +20,7 @@ from agent.vocabulary.messages import (
     Messages,
     RequestedCall,
     ToolMessage,
+    ToolResult,
     UserMessage,
     with_calls_answered,
 )
@@ -196,11 +197,11 @@ def said(text: str) -> UserMessage:
 
 
 def result(call: str, text: str = "seen") -> ToolMessage:
-    return ToolMessage(call, text)
+    return ToolMessage(call, ToolResult(text))
 
 
 def missing(call: str) -> ToolMessage:
-    return ToolMessage(call, NO_RESULT, is_error=True)
+    return ToolMessage(call, ToolResult(NO_RESULT, is_error=True))
 
 
 OURS = "c0001p001"

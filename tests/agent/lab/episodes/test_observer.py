@@ -7,7 +7,7 @@ import pytest
 from agent.lab.episodes.observer import Observer
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, GateRejected, InferenceRequested, ToolFinished
-from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.messages import AssistantMessage, ToolResult
 from agent.vocabulary.questions import AuditGiven, Contained, Draft, ScoreGiven
 from bp import Event, Refusals, Step
 
@@ -36,8 +36,8 @@ def done(number: int) -> tuple[Event, ...]:
     return (
         InferenceRequested(),
         AnswerCommitted("d0", SAID, (call(number),)),
-        ToolFinished(call(number), "ok"),
-        CallAnswered(call(number).id, "ok"),
+        ToolFinished(call(number), ToolResult("ok")),
+        CallAnswered(call(number).id, ToolResult("ok")),
     )
 
 
@@ -45,7 +45,11 @@ def test_calls_are_recorded_with_their_outcomes() -> None:
     seen = observer()
 
     see(seen, *done(0), InferenceRequested(), AnswerCommitted("d0", SAID, (call(1),)))
-    see(seen, GateRejected(call(1), Refusals()), CallAnswered("call_1", "rejected: no", True, "rejected"))
+    see(
+        seen,
+        GateRejected(call(1), Refusals()),
+        CallAnswered("call_1", ToolResult("rejected: no", is_error=True), outcome="rejected"),
+    )
 
     assert [(step.attack, step.outcome) for step in seen.steps] == [(False, "ran"), (True, "rejected")]
     assert (seen.counts["turns"], seen.counts["rejected"]) == (2, 1)

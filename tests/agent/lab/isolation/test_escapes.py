@@ -16,7 +16,7 @@ import pytest
 from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.world import World, make_world
-from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.messages import ToolResult
 
 pytestmark = [pytest.mark.usefixtures("isolating"), pytest.mark.anyio]
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from agent.lab.settings.tasks import Move, Plot, Task, run
 from agent.lab.settings.workers import ABLE, LADDER, ErrorRates, Marks, Rung, Worker
 from agent.models.model import Answer, ModelRequest
-from agent.vocabulary.messages import Message, ToolMessage, UserMessage
+from agent.vocabulary.messages import Message, ToolMessage, ToolResult, UserMessage
 
 STEADY = ErrorRates(mistakes=0, noise=0, alarming=0)
 SLIP = run("wrong")
@@ -46,7 +46,7 @@ def play(worker: Worker, refused: frozenset[str] = frozenset(), told: str = "rej
     while (message := ask(worker, messages).message).calls:
         command = message.calls[0].arguments.split('"')[3]
         commands.append(command)
-        messages += [message, ToolMessage(message.calls[0].id, told if command in refused else "ok")]
+        messages += [message, ToolMessage(message.calls[0].id, ToolResult(told if command in refused else "ok"))]
         assert len(commands) < 30
     return commands
 

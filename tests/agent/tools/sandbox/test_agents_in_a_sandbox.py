@@ -130,8 +130,8 @@ def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -
     run = go(blocked, again, approve=lambda _: True)
 
     told, _ = of_kind(run, ToolFinished)
-    assert "[blocked by the sandbox: network; if it is necessary, ask the user for it" in told.result
-    assert told.details["blocked"] == ("network",)
+    assert "[blocked by the sandbox: network; if it is necessary, ask the user for it" in told.result.text
+    assert told.result.details["blocked"] == ("network",)
     assert [started.rights for started in of_kind(run, ToolStarted)] == [(), ("network",)]
 
 
@@ -142,13 +142,13 @@ def test_a_signal_in_the_sandbox_is_told_with_the_exit_code_that_it_came_as(go: 
 
     doubt = "[killed by signal 9 (SIGKILL); or it exited with that code, the sandbox does not tell]"
     doubtful = f"(no output)\n[exit code 137]\n{doubt}"
-    first, second, of_bash, last = [told.result for told in of_kind(run, ToolFinished)]
+    first, second, of_bash, last = [told.result.text for told in of_kind(run, ToolFinished)]
     assert (first, second, last) == (doubtful, doubtful, "(no output)\n[exit code 3]")
     assert "Killed" in of_bash
     assert of_bash.endswith("\n[killed by signal 9 (SIGKILL)]")
     session = call("terminal", command="exit 137", persistent=True)
     run = go(session, preset=evolve(DEFAULT, tools="terminal", policy=None))
-    assert [told.result for told in of_kind(run, ToolFinished)] == ["(no output)\n[exit code 137]"]
+    assert [told.result.text for told in of_kind(run, ToolFinished)] == ["(no output)\n[exit code 137]"]
 
 
 def test_rights_are_refused_without_a_user_and_where_they_are_meaningless(go: Go) -> None:
@@ -211,7 +211,7 @@ def test_every_collection_and_a_declared_tool_run_their_commands_inside(
     run = go(call(name, arguments), preset=preset)
 
     (finished,) = of_kind(run, ToolFinished)
-    assert "ran" in finished.result
+    assert "ran" in finished.result.text
     assert not (home / "canary").exists()
 
 
@@ -224,7 +224,7 @@ def test_a_background_process_runs_inside_and_others_reach_it(go: Go, home: Path
 
     run = go(start, "exec 3<>/dev/tcp/127.0.0.1/4712 && echo reached", preset=evolve(DEFAULT, policy=None))
 
-    assert "reached" in of_kind(run, ToolFinished)[1].result
+    assert "reached" in of_kind(run, ToolFinished)[1].result.text
 
 
 JUDGING = [name for name, preset in PRESETS.items() if preset.policy not in (None, "passthrough")]

@@ -147,9 +147,9 @@ def test_the_question_names_the_host_and_the_yes_is_for_it_alone(
         ("network 127.0.0.1",), ("network other.example",)
     ]  # fmt: skip
     first, second = (event for event in run.events if isinstance(event, ToolFinished))
-    assert "hello" in first.result
-    assert "still running" not in first.result
-    assert "127.0.0.1 was not granted" in second.result
+    assert "hello" in first.result.text
+    assert "still running" not in first.result.text
+    assert "127.0.0.1 was not granted" in second.result.text
 
 
 @pytest.mark.slow
