@@ -26,12 +26,16 @@ from agent.vocabulary.messages import typed
 def execute(arguments: Namespace) -> int:
     """Write the new log, bring the files back if that is wanted, and show how to continue. Raises Mistake, LogError."""
     path = find_log(arguments.log)
+    if arguments.files and arguments.worktree:
+        raise Mistake("--files is for the files of the workspace itself; leave it out, or --worktree")
     recorded, threads = read_log(path), load_protocols(arguments.protocol)
     header = {}
     if arguments.model:
         about = {**(recorded.header.get("about") or {}), "model": nameable(arguments.model)}
         header = {"model": model_of(recorded, arguments.model, os.environ).name, "about": about}
     try:
+        if arguments.files:
+            file_history(recorded).at(arguments.step)  # raises before a log is made
         made = branch(
             path, arguments.step, worktree=arguments.worktree, threads=threads, output=arguments.output, **header
         )

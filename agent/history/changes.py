@@ -108,6 +108,8 @@ class FileHistory:
                 break
         later = next((name for number, name in self.names if number > step), None)
         if later is None:
+            for _, name in self.names:
+                self.snapshots.get(name)  # says so if they have gone
             known = ", ".join(str(number) for number, _ in self.names) or "none"
             raise SnapshotError(f"the workspace was not kept at step {step}; it was before the calls of steps {known}")
         return self.snapshots.get(later)

@@ -318,6 +318,15 @@ def test_a_fork_makes_the_files_what_they_were_if_that_is_said_or_answered(
 
     assert (left.code, contents(workspace)) == (1, {"a": "by the user\n"})
     assert "left: a (was changed by something else than this run)" in left.err
+    there = sorted(log.parent.iterdir())
+    assert command("runs", "--prune").code == 0
+    for words, why in (
+        (["--files"], "there is no snapshot 'changes-"),
+        (["--worktree", workspace.with_name("copy")], "there is no snapshot 'changes-"),
+        (["--files", "--worktree", "x"], "leave it out, or --worktree"),
+    ):
+        refused = command("fork", log, step, *words)
+        assert (refused.code, why in refused.err, sorted(log.parent.iterdir())) == (2, True, there)
 
 
 @pytest.mark.slow
