@@ -618,7 +618,8 @@ class Agent:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
-        self.toolbox.is_kept = self.keeper is not None
+        if self.keeper is not None:
+            self.toolbox.kept = self.keeper.snapshots.roots
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:

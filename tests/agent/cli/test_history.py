@@ -35,7 +35,7 @@ def log(recorded_log: Path) -> Path:
         (
             ("what-if", "--policy", "passthrough"),
             (
-                "  call_2  git reset --hard\n    then rejected: denied: no person present",
+                "  call_2  touch .git/config\n    then rejected: denied: no person present",
                 "    now  approved\n",
                 "the recording is valid up to line ",
                 "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise",
@@ -65,13 +65,13 @@ def test_a_call_allowed_by_a_user_rule_is_shown_so_during_and_after_the_run(
     command: Command, run_of: RunOf, home: Path, tmp_path: Path
 ) -> None:
     (home / ".bpagent").mkdir()
-    rule = f"commands: [{{allow: git reset --hard, file: {Path(shutil.which('git') or '').resolve()}}}]"
+    rule = f"commands: [{{allow: touch .git/config, file: {Path(shutil.which('touch') or '').resolve()}}}]"
     (home / ".bpagent" / "rules.yaml").write_text(rule)
-    words, log = run_of(bash("echo hi"), bash("git reset --hard"), "Done."), tmp_path / "log.jsonl"
+    words, log = run_of(bash("echo hi"), bash("touch .git/config"), "Done."), tmp_path / "log.jsonl"
 
     said = command(*words, "--log", log)
 
-    after_action = said.err.partition("action   git reset --hard\n")[2]
+    after_action = said.err.partition("action   touch .git/config\n")[2]
     assert after_action.startswith("system   allowed by a rule of yours, without a question\n")
     assert said.err.count("allowed by a rule") == 1
     (home / ".bpagent" / "rules.yaml").unlink()  # as it was then

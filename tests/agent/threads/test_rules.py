@@ -65,7 +65,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import ToolResult, Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import GRANTED, POLICIES, Action, Disk, Level, PathUse, Verdict
+from constitution import GRANTED, POLICIES, Action, Level, PathUse, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, described, drafted, finished, message
 from tests.tables import rows
 
@@ -226,7 +226,6 @@ WRITTEN = PathUse("a", "/ws/a", "write")
         ("workspace", {"argv": (), "command": "curl https://example.com"}, "ask", False),
         ("workspace", {"command": "curl https://example.com"}, "ask", False),
         ("workspace", {"argv": ("rm", "-rf", "/")}, "deny", False),
-        ("workspace", {"argv": (), "paths": (WRITTEN,), "disk": Disk(unsaved=("/ws/a",))}, "ask", False),
     ],
 )
 def test_s0_6_1_a_tool_that_is_declared_to_write_needs_no_yes_in_workspace_and_every_other_call_does(
