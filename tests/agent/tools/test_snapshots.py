@@ -5,13 +5,14 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -397,6 +398,28 @@ def test_a_large_file_that_is_changed_in_place_comes_back(root: Path, store: Sna
     undone = undo(store, call(store, in_place))
 
     assert (undone.left, digest(root)) == ({}, before)
+
+
+@pytest.mark.slow
+def test_a_database_with_a_log_of_writes_comes_back_as_it_was_between_two_transactions(
+    root: Path, store: Snapshots
+) -> None:
+    with closing(sqlite3.connect(root / "x.db")) as database:
+        database.execute("pragma journal_mode=wal")
+        with database:
+            database.execute("create table t (n)")
+            database.execute("insert into t values (1)")
+        assert (root / "x.db-wal").stat().st_size > 0
+        first = store.take("run", "before").name
+        with database:
+            database.execute("update t set n = 2")
+    store.take("run", "after", ("call",))
+    assert not (root / "x.db-wal").exists()
+
+    undone = undo(store, first)
+
+    with closing(sqlite3.connect(root / "x.db")) as database:
+        assert (undone.left, database.execute("select n from t").fetchall()) == ({}, [(1,)])
 
 
 def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root: Path, store: Snapshots) -> None:
