@@ -68,7 +68,7 @@ class SubagentStore:
 
     `tools` makes new tools for each subagent, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
-    `secrets` are masked. `share` is the part of the preset's limits that each run gets, and no more than its parent has
+    `secrets` are masked. `snapshots` as in `Agent`. `share` is the part of the preset's limits that each run gets, and no more than its parent has
     left. `threads`, `effects` and `models` are those of its parent, as in `Agent`: protocols, monitors. Without an
     approver the answer to every question is no, at once.
     """
@@ -85,6 +85,7 @@ class SubagentStore:
     threads: Sequence[BThread] = ()
     effects: Sequence[Callable[[Agent], Effect]] = ()
     models: Mapping[str, Model] = field(factory=dict)
+    snapshots: bool = True
     _open: dict[str, Agent] = field(init=False, factory=dict)
     _parents: PerAgent[_Parent] = field(init=False, factory=lambda: PerAgent(_Parent))
 
@@ -145,6 +146,7 @@ class SubagentStore:
             system_prompt=kind.system_prompt,
             log=self._log_of(name),
             about={"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name},
+            snapshots=self.snapshots,
             **self._inherited,
         )
 

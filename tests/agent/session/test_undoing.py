@@ -10,6 +10,9 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
+from agent.presets import PRESETS
+from agent.session.subagents import SubagentStore, make_task
+from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
     ApprovalAsked,
@@ -145,6 +148,55 @@ async def test_what_is_not_saved_is_neither_asked_about_nor_lost(make_agent: Mak
     undone = await run.undo(git=True)
     assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
     assert (kinds(run, ApprovalAsked), undone.left) == ([], {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("snapshots", [True, False])
+async def test_what_a_subagent_changed_is_undone_and_it_takes_snapshots_of_its_own(
+    workspace: Path, tmp_path: Path, snapshots: bool
+) -> None:
+    (workspace / "a").write_text("old")
+    child = ScriptedModel([call("bash", command="echo child > a"), call("bash", command="echo more > b"), "Done."])
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=logs, snapshots=snapshots)
+    task = call("task", description="x", prompt="x", subagent_type="general")
+
+    with Agent(
+        ScriptedModel([task, "Done."]), [*workspace_tools(workspace), make_task(store)], preset="coding",
+        snapshots=snapshots,
+    ) as agent:  # fmt: skip
+        run = await agent.run("go")
+        store.close()
+        [log] = logs.iterdir()
+        assert log.read_text().count('"name":"snapshot_taken"') == (2 if snapshots else 0)
+        if snapshots:
+            assert (await run.undo()).left == {}
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == (
+        {"a": "old"} if snapshots else {"a": "child\n", "b": "more\n"}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_a_background_process_changes_between_and_after_calls_is_undone(
+    workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "a").write_text("old")
+    processes = Processes()
+    stays = "echo 1 > a; until [ -e go ]; do sleep 0.05; done; echo 2 > a; echo 2 > b; touch done; sleep 99"
+    script: list[Any] = [
+        call("bash", command=stays, background=True),
+        call("bash", command="touch go; until [ -e done ]; do sleep 0.05; done"),
+        call("bash", command="echo 3 > c"),
+        "Done.",
+    ]
+    with Agent(ScriptedModel(script), workspace_tools(workspace, processes=processes), preset="coding") as agent:
+        run = await agent.run("go")
+        assert {path.name for path in workspace.iterdir()} == {"a", "b", "c", "go", "done"}
+        undone = await run.undo()
+
+    assert (undone.left, {path.name: path.read_text() for path in workspace.iterdir()}) == ({}, {"a": "old"})
 
 
 KILLED = """

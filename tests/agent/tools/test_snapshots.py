@@ -4,14 +4,17 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -379,10 +382,12 @@ def test_what_a_tool_can_make_again_is_left_out_and_told(root: Path, store: Snap
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_a_large_file_that_is_changed_in_place_comes_back(root: Path, store: Snapshots) -> None:
     with open(root / "data", "wb") as file:
-        file.write(os.urandom(1000))
-        file.truncate(LARGE * 3)
+        piece = os.urandom(1_000_000)
+        for _ in range(300):
+            file.write(piece)
     before = digest(root)
 
     def in_place(root: Path) -> None:
@@ -393,6 +398,28 @@ def test_a_large_file_that_is_changed_in_place_comes_back(root: Path, store: Sna
     undone = undo(store, call(store, in_place))
 
     assert (undone.left, digest(root)) == ({}, before)
+
+
+@pytest.mark.slow
+def test_a_database_with_a_log_of_writes_comes_back_as_it_was_between_two_transactions(
+    root: Path, store: Snapshots
+) -> None:
+    with closing(sqlite3.connect(root / "x.db")) as database:
+        database.execute("pragma journal_mode=wal")
+        with database:
+            database.execute("create table t (n)")
+            database.execute("insert into t values (1)")
+        assert (root / "x.db-wal").stat().st_size > 0
+        first = store.take("run", "before").name
+        with database:
+            database.execute("update t set n = 2")
+    store.take("run", "after", ("call",))
+    assert not (root / "x.db-wal").exists()
+
+    undone = undo(store, first)
+
+    with closing(sqlite3.connect(root / "x.db")) as database:
+        assert (undone.left, database.execute("select n from t").fetchall()) == ({}, [(1,)])
 
 
 def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root: Path, store: Snapshots) -> None:
@@ -541,3 +568,75 @@ def test_two_runs_in_one_folder_take_turns(root: Path, tmp_path: Path) -> None:
 
     assert {each.read("49") for each in taken} == {b"49"}
     assert [len(stores[0].names(f"run {number}")) for number in range(4)] == [6] * 4
+
+
+BY_AN_ORDINARY_USER = """
+import os, resource, sys
+from pathlib import Path
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+root, home, largest = sys.argv[1:]
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+if largest:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest),) * 2)
+try:
+    print(*Snapshots(root, Path(home)).take("run", "before").unkept, sep="; ")
+except SnapshotError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def ordinary() -> Iterator[Callable[..., str]]:
+    """Take a snapshot of the folder "work", in "home", as a user who is not root; its `folder` holds both."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def take(largest: str = "") -> str:
+            words = [sys.executable, "-c", BY_AN_ORDINARY_USER, f"{folder}/work", f"{folder}/home", largest]
+            return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip().replace(folder, "")
+
+        for path in (folder, f"{folder}/work", f"{folder}/home"):
+            os.makedirs(path, exist_ok=True)
+            if os.geteuid() == 0:
+                os.chown(path, 65534, 65534)
+        take.folder = Path(folder)  # type: ignore[attr-defined]
+        yield take
+
+
+@pytest.mark.slow
+def test_what_an_ordinary_user_cannot_read_is_told_and_the_rest_is_kept(ordinary: Any) -> None:
+    work = ordinary.folder / "work"
+    (work / "closed").mkdir()
+    for name in ("a", "secret", "closed/b"):
+        (work / name).write_text("x")
+    for name in ("secret", "closed"):
+        os.chown(work / name, os.geteuid(), -1)
+        (work / name).chmod(0)
+
+    told = ordinary()
+
+    assert sorted(told.split("; ")) == ["closed: cannot be read", "secret: cannot be read"]
+    [name] = Snapshots(work, ordinary.folder / "home").names("run")
+    assert Snapshots(work, ordinary.folder / "home").get(name).read("a") == b"x"
+
+
+@pytest.mark.slow
+def test_a_store_that_has_no_room_or_cannot_be_written_is_named_and_nothing_is_left_behind(ordinary: Any) -> None:
+    work, home = ordinary.folder / "work", ordinary.folder / "home"
+    (work / "a").write_bytes(random.Random(1).randbytes(300_000))
+    for size in (LARGE + 1, 300_000):  # kept as it is, and in a pack
+        (work / "a").write_bytes(random.Random(1).randbytes(size))
+        assert "File too large" in ordinary("100000")
+        assert [path for path in home.rglob("*") if path.is_file() and path.stat().st_size > 10_000] == []
+
+    assert ordinary() == ""
+    store = next((home / "snapshots").iterdir())
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o500)
+    (work / "a").write_text("new")
+
+    assert ordinary().endswith(": Permission denied")
+    for path in (store, *store.rglob("*")):
+        path.chmod(0o700)
+    assert ordinary() == ""
