@@ -68,16 +68,14 @@ class Disk:
     """Facts that the caller found on the disk about the words of a call; paths are absolute, as text.
 
     Of the words from `mentions`, `folders` exist, `linked` are files with several hard links, `repositories` are bare
-    git repositories. `matches` maps a pattern to its paths, separated by NUL. `unsaved` are files that version control
-    could not restore: changed or untracked, and not ignored. `declared` are the packages named in the project's own
-    files. All empty: nothing was looked up.
+    git repositories. `matches` maps a pattern to its paths, separated by NUL. `declared` are the packages named in the
+    project's own files. All empty: nothing was looked up.
     """
 
     folders: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
     matches: Facts = field(default=NO_FACTS, converter=_facts)
-    unsaved: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
 
 
@@ -95,7 +93,8 @@ class Action:
     confinement, "none" if the machine has no sandbox, empty if none is wanted. `rights`: requested beyond the sandbox;
     `needs`: those without which it would fail. `own`: files and folders of the agent itself, absolute, with links
     followed. `opaque`: the tool's effects are unknown. `contents` maps files that it would run, and that a command
-    could have changed, to digests of their content. `disk`: further facts.
+    could have changed, to digests of their content. `kept`: folders, absolute and with links followed, of which a
+    snapshot is taken before the call starts, so that every change in them can be undone. `disk`: further facts.
     """
 
     tool: str
@@ -118,6 +117,7 @@ class Action:
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
     contents: Facts = field(default=NO_FACTS, converter=_facts, metadata=MOSTLY_ABSENT)
+    kept: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
 
     @property
     def content(self) -> str:

@@ -124,21 +124,20 @@ class Mentions:
     """`programs`: program words, to look up in `PATH`.
 
     `paths`: words to resolve from the command's folder (`~` is unchanged); a `cd` in the command has been followed.
-    `patterns`: words with wildcards. `lost`: the words of both that the command would delete or replace. `installs`:
-    whether it names packages to install.
+    `patterns`: words with wildcards. `repositories`: folders in which it would lose history or work of version control.
+    `installs`: whether it names packages to install.
     """
 
     programs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
     installs: bool = False
 
 
 def mentions(command: str) -> Mentions:
     """Return the program words and literal paths of a command. Total; from an unreadable text, the readable parts."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
-    from constitution.analysis.file_flow import loses
     from constitution.shell import begin
     from constitution.shell.scope import Scope
 
@@ -149,17 +148,11 @@ def mentions(command: str) -> Mentions:
     except RecursionError:
         return Mentions()
     words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
-    found = (
-        finding.path
-        for finding in examination.findings
-        if loses(finding.effect, finding.program) and UNKNOWN not in finding.path
-    )
-    lost = dict.fromkeys(path.removesuffix(FOUND).rstrip("/") or "." for path in found if path)
     return Mentions(
         tuple(examination.programs),
         tuple(_below_home(word) for word in words if "*" not in word),
         tuple(_below_home(word) for word in words if GLOB.search(word)),
-        tuple(map(_below_home, lost)),
+        tuple(dict.fromkeys(_below_home(each.repository) for each in examination.findings if each.repository)),
         any(finding.effect is Effect.INSTALL for finding in examination.findings),
     )
 

@@ -64,7 +64,6 @@ class Effect(Enum):
     HISTORY_LOSS = auto()  # uncommitted work is lost
     HISTORY_GONE = auto()  # and the means to restore it
     SHARED_HISTORY_LOSS = auto()  # on a remote, which others use
-    DISCARD = auto()  # a file is replaced by its version in the repository
     MAIN_HISTORY_LOSS = auto()  # on the main branch of a remote
     PUBLISH = auto()
     PUSH = auto()  # commits go to the remote of a repository
@@ -141,7 +140,7 @@ class Finding(NamedTuple):
     """A command would have this effect on this path; `says` completes "<program> would ...".
 
     `invocation`: the command of the call that has it, if all its words are known and as written; empty within nested
-    scripts, and for redirections and assignments.
+    scripts, and for redirections and assignments. `repository`: the one whose history or work it would lose.
     """
 
     effect: Effect
@@ -150,6 +149,7 @@ class Finding(NamedTuple):
     program: str = ""
     evidence: Evidence = NO_EVIDENCE
     invocation: tuple[str, ...] = ()
+    repository: str = ""
 
 
 @frozen

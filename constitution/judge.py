@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from constitution.action import NO_HOME, Action, PathUse
-from constitution.effects import Deed, Effect, Finding, Zone
+from constitution.effects import UNKNOWN, Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import Rule, effects_called
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
@@ -68,7 +68,7 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
     if finding.effect is Effect.READ and _is_output(finding.path, action, policy):
         return Verdict.allow()
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
-    verdict = _verdict(finding, zones, policy)
+    verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding.path or finding.repository, action.kept))
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
 
 
@@ -106,8 +106,15 @@ def findings_of(action: Action) -> "Examination":
     return examined(action)
 
 
-def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy) -> Verdict:
-    rules = [rule for zone in zones for rule in policy.rules_for(finding.effect, zone)[:1]]
+def _is_kept(path: str, kept: tuple[str, ...]) -> bool:
+    """Return whether a snapshot holds everything at a path, so that its loss can be undone."""
+    return UNKNOWN not in path and any(is_within(path, folder) for folder in kept if path)
+
+
+def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy, *, is_kept: bool = False) -> Verdict:
+    rules = [
+        rule for zone in zones for rule in policy.rules_for(finding.effect, zone) if not (is_kept and rule.undoable)
+    ]
     return _by(max(rules, key=lambda rule: rule.level.rank), finding) if rules else Verdict.allow()
 
 

@@ -96,7 +96,9 @@ def _rules(policy: str) -> tuple[Rule, ...]:
         if policy in row.get("policies", "default strict workspace gated").split():
             effects = tuple(Effect[word.upper()] for word in row["effects"].split())
             zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
-            rules.append(Rule(row["name"], row["category"], effects, zones, Level(row["level"])))
+            rules.append(
+                Rule(row["name"], row["category"], effects, zones, Level(row["level"]), row.get("undoable", False))
+            )
     return tuple(rules)
 
 
@@ -124,7 +126,9 @@ WORKSPACE = Policy(
 
 APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=(), bounded=False)
 
-GATED = Policy("gated", tuple(evolve(rule, level=Level.deny) for rule in _rules("gated")), denied_paths=())
+_DENYING = tuple(evolve(rule, level=Level.deny, undoable=False) for rule in _rules("gated"))
+
+GATED = Policy("gated", _DENYING, denied_paths=())
 
 PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 

@@ -37,13 +37,14 @@ def _tuple(words: Iterable[str]) -> tuple[str, ...]:
 
 @frozen
 class Rule:
-    """One rule of a policy. No zones: it applies in all of them."""
+    """One rule of a policy. No zones: it applies in all of them. `undoable`: not where a snapshot is taken first."""
 
     name: str
     category: str
     effects: tuple[Effect, ...] = field(converter=_effects)
     zones: tuple[Zone, ...]
     level: Level
+    undoable: bool = False
 
     @property
     def match(self) -> tuple[str, ...]:

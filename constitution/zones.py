@@ -192,11 +192,6 @@ def is_private(word: str) -> bool:
     return _pattern("anywhere", "private", "(^|/)({})$").search(word) is not None
 
 
-def is_built(path: str) -> bool:
-    """Return whether a file is a build product or output, by its name or folder."""
-    return _pattern("anywhere", "built", "(^|/)({})(/|$)").search(path) is not None
-
-
 def runs_later(path: str, home: str) -> bool:
     """Return whether a shell or a schedule will run the content of a file."""
     if _pattern("system", "runs_later").search(path):

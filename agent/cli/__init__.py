@@ -5,7 +5,7 @@
 - `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these. `control`: decisions from another process
-- the commands: `demo`, `check`, `chat`, `view`, `verify`, `experiment` and `config`; `run` and resume; `runs` and fork;
+- the commands: `demo`, `check`, `chat`, `view`, `verify`, `experiment` and `config`; `run` and resume; `runs`; `fork`;
   `undo` and diff; `history` has replay, why, what-if and convert; `parts` lists the parts of an agent, and has new
 """
 
@@ -23,7 +23,6 @@ RUNNING = ("run", "chat", "resume", "demo")
 MODULES = {
     "resume": "run",
     "completion": "arguments",
-    "fork": "runs",
     "diff": "undo",
     **dict.fromkeys(("replay", "why", "what-if", "convert"), "history"),
     **dict.fromkeys(("tools", "presets", "protocols", "doctor", "new"), "parts"),

@@ -198,6 +198,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _several("--reject", "CALL", "do not let this call run"),
         _argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection"),
         _argument("--model", default="", metavar="NAME", help="another model than before"),
+        _flag("--files", "first make the files what they were where the log ends, without calls that were cut off"),
         _servers("an MCP server whose tools the run had"),
         RECORDED_PROTOCOLS,
         *CONTROL,
@@ -227,6 +228,10 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "begin a new run with the first steps of another one; each can go on",
         _log_argument(nargs=None, help="a log, or the beginning of an id"),
         _argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view"),
+        _argument("--worktree", metavar="FOLDER", help="a new folder, in which it goes on with the files of that step"),
+        _flag("--files", "make the files of the workspace what they were at that step (default: you are asked)"),
+        _protocols("add a b-thread, which joins after that step"),
+        _argument("--model", default="", metavar="NAME", help="another model than before"),
         _argument("--output", metavar="FILE", help="the new log (default: beside the other)"),
     ),
     "convert": (

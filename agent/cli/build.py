@@ -18,7 +18,7 @@ from agent.cli.config import chosen_preset, existing_folder, layers, model_name,
 from agent.cli.errors import Mistake, say
 from agent.cli.runs import new_log
 from agent.effects.approval import Approver
-from agent.history.rebuilding import recorded_bthreads
+from agent.history.rebuilding import joining, recorded_bthreads
 from agent.log.reading import RecordedRun
 from agent.models.model import Model
 from agent.models.openai_model import Api, model_from_name
@@ -301,14 +301,15 @@ def nameable(model: str) -> str:
 
 
 def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
-    """Return the model of a log, or the `given` one; a script continues after its last answer."""
+    """Return the model of a log, or the `given` one; a script continues after the last answer that was its own."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
     name = given or str(known or recorded.header.get("model") or "")
     api: Api = "responses" if recorded.header.get("api") == "responses" else "chat"
     model = model_from_name(name, environ, api=api)
     if isinstance(model, ScriptedModel) and not given:
-        model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
+        begun = (recorded.header.get("branch") or {}).get("model", 0)
+        model.skip(sum(record["name"] in INFERENCES and record["step"] > begun for record in recorded.records))
     return model
 
 
@@ -395,7 +396,7 @@ def agent_of_log(
     preset, beside = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
-    equipment = _equipment(arguments, (*threads, *beside), recorded.header.get("secrets") or ())
+    equipment = _equipment(arguments, (*threads, *map(joining, beside)), recorded.header.get("secrets") or ())
     servers = servers_of_log(arguments, recorded)
 
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:

@@ -16,11 +16,14 @@ import anyio
 from agent.cli.arguments import called
 from agent.cli.build import Maker, McpServer, agent_of_log, nameable, new_agent, serving
 from agent.cli.errors import FAILED, OK, Mistake
+from agent.cli.fork import before_last_prompt
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
-from agent.cli.runs import before_last_prompt, find_log, fork, summarize
+from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, UserInterface, introduction, print_final_text
-from agent.cli.undo import kept_by, shown, summary_of, tell
+from agent.cli.undo import summary_of, tell
+from agent.history.branching import beside, fork
+from agent.history.changes import file_history, shown
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -144,14 +147,15 @@ class Chat:
         try:
             recorded = read_log(path)
             if word == "/undo":
-                kept = kept_by(recorded)
+                kept = file_history(recorded)
                 path, prompt, step = before_last_prompt(path)
                 before = next(((kept.snapshots, name) for number, name in kept.names if number >= step), None)
                 self._interface.display.system(f"undone: {prompt}")
             else:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
                 about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
-                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header never changes
+                header = {**recorded.header, "model": model.name, "about": about}
+                path = fork(recorded, len(recorded.records), beside(path), header)  # a header never changes
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._interface.display.system(str(error))

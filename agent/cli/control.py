@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,10 @@ from agent.cli.runs import name_beside, runs_folder
 
 LONGEST = 64 * 1024  # bytes of one decision
 PATIENCE = 5.0  # seconds for an answer
+UNDOING = 300.0  # the same, of an undo
 CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end
 
-Act = Callable[[dict[str, Any]], str]
+Act = Callable[[dict[str, Any]], Awaitable[str]]
 """Carries out a decision; returns why that is impossible, or an empty text."""
 
 
@@ -35,7 +36,7 @@ class NotDelivered(Exception):
 def send(log: Path, decision: dict[str, Any]) -> None:
     """Send a decision to the run that writes `log`. Raises NotDelivered."""
     with socket.socket(socket.AF_UNIX) as sender, _short(_socket_of(log)) as address:
-        sender.settimeout(PATIENCE)
+        sender.settimeout(UNDOING if decision.get("do") == "undo" else PATIENCE)
         try:
             sender.connect(address)
             sender.sendall(json.dumps(decision).encode() + b"\n")
@@ -85,7 +86,7 @@ async def _converse(act: Act, stream: SocketStream) -> None:
                 decision = json.loads(said)
             objection = _refusal(stream.extra(SocketAttribute.raw_socket))
             if not objection:
-                objection = act(decision) if isinstance(decision, dict) else "this is not a decision"
+                objection = await act(decision) if isinstance(decision, dict) else "this is not a decision"
             await stream.send(objection.replace("\n", " ").encode() + b"\n")
 
 

@@ -11,11 +11,13 @@ from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
 from agent.cli.display import Lanes, is_error, question_of
 from agent.cli.errors import DIFFERENT, OK, Mistake, of_run
+from agent.cli.fork import restore
 from agent.cli.history import told_difference
 from agent.cli.prompt import is_terminal, read_prompt
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.session import UserInterface, drive, introduction, print_final_text, print_text
+from agent.history.changes import file_history
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import check_free
@@ -72,6 +74,8 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
     preset, make, servers = agent_of_log(arguments, recorded, later=later)
     about = recorded.header.get("about") or {}
     interface = UserInterface(screen_on(sys.stderr), preset, elsewhere=about.get("approvals") == "page", **prints)
+    if arguments.files:
+        restore(file_history(recorded), recorded.records[-1]["step"], interface.screen)
 
     def decide(agent: Agent) -> None:
         for call in arguments.approve:

@@ -1,4 +1,4 @@
-"""`bpagent runs` and `bpagent fork`: the folder of runs, their logs by id, summaries and forks."""
+"""`bpagent runs`: the folder of runs, their logs by id, and summaries."""
 
 import json
 import os
@@ -21,10 +21,10 @@ from agent.cli.arguments import called
 from agent.cli.errors import OK, Mistake, say
 from agent.cli.screen import Tone, cut, screen_on, visible
 from agent.log.chain import own_folder
-from agent.log.reading import LogError, OldFormat, header_of, read_log
-from agent.log.writing import LogWriter, is_in_use
+from agent.log.reading import LogError, OldFormat, header_of
+from agent.log.writing import is_in_use
 from agent.page.wording import counted
-from agent.vocabulary.messages import Usage, shortened, typed
+from agent.vocabulary.messages import Usage, typed
 
 # The folder of runs, and the logs in it.
 
@@ -225,9 +225,9 @@ TONES: dict[str, Tone] = {
 
 
 def execute(arguments: Namespace) -> int:
-    """List the runs, the latest last; or fork one."""
-    if arguments.command == "fork" or arguments.prune:
-        return _fork(arguments) if arguments.command == "fork" else _prune()
+    """List the runs, the latest last; or remove the snapshots."""
+    if arguments.prune:
+        return _prune()
     found, broken = summaries(arguments.limit)
     for sentence in broken:
         say(sentence)
@@ -280,57 +280,3 @@ def _prune() -> int:
         shutil.rmtree(store)
     say(f"removed the snapshots of {len(stores)} folders; what their runs changed cannot be undone any more")
     return OK
-
-
-# Forks: `bpagent fork`, and `/undo` in a conversation.
-
-
-def _fork(arguments: Namespace) -> int:
-    """Write the new log and show how to continue. Raises Mistake for a step that the log does not have."""
-    path = find_log(arguments.log)
-    records = read_log(path).records
-    steps = [record["step"] for record in records]
-    if arguments.step not in steps:
-        turns = ", ".join(str(record["step"]) for record in records if record["name"] == "inference_requested")
-        there = f"its last one is {max(steps, default=0)}, and turns begin at {shortened(turns, 60) or 'none'}"
-        raise Mistake(f"{path} has no step {arguments.step}; {there}; bpagent view shows them")
-    forked = fork(path, steps.index(arguments.step) + 1, arguments.output)
-    screen = screen_on(sys.stderr)
-    screen.labelled("system", f"{forked} has the steps up to {arguments.step}; files stay as they are", "system")
-    screen.line(f"    {called('chat', '--continue', str(forked))}", "action")
-    print(forked)
-    return OK
-
-
-def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
-    """Write the header and the first `records` of a log to a new one, and return it.
-
-    `header`: values to replace in it. Raises LogError, and Mistake for a changed log: the copy is signed again, so the
-    original must be intact.
-    """
-    recorded = read_log(path)
-    if recorded.misfit or any(place < records for place in recorded.unsigned):
-        raise Mistake(recorded.misfit or f"{path} has a yes that is not signed with the key of this user")
-    forked = Path(output).expanduser() if output else path.with_name(f"{path.stem}-{token_hex(2)}.jsonl")
-    writer = LogWriter(forked, {**recorded.header, **header})
-    try:
-        for record in recorded.records[:records]:
-            writer.record(record)
-    finally:
-        writer.close()
-    return forked
-
-
-def before_last_prompt(path: Path) -> tuple[Path, str, int]:
-    """Return a fork of a log that ends before its last prompt, that prompt, and the first step that it leaves out.
-
-    Raises Mistake without a prompt.
-    """
-    recorded = read_log(path)
-    records = recorded.records
-    prompts = [place for place, record in enumerate(records) if record["name"] == "prompt_given"]
-    if not prompts:
-        raise Mistake("there is nothing to undo")
-    kept = next((place + 1 for place in range(prompts[-1], 0, -1) if records[place]["name"] == "run_ended"), 0)
-    prompt = str(records[prompts[-1]]["data"].get("text", ""))
-    return fork(path, kept), typed(prompt), records[kept]["step"]

@@ -8,6 +8,7 @@ import termios
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from agent.cli.prompt import (
 )
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
-from agent.cli.undo import how_to_undo
+from agent.cli.undo import how_to_undo, undo_before
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
 from agent.presets.configuration import rules_file
@@ -38,11 +39,12 @@ from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool
 from agent.tools.snapshots.trees import SnapshotError
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest, one_of
-from agent.vocabulary.events import GateApproved, GateRejected, StopAsked, ToolFinished
+from agent.vocabulary.events import GateApproved, GateRejected, StopAsked, ToolFinished, ToolStarted
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
@@ -97,6 +99,7 @@ WORD = re.compile(r"(/[a-z]+)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
 ALIKE = 0.75  # the least similarity, from 0 to 1, of a mistyped command; /tmp is none
 LEAVING = ("/quit", "/exit")
 LONGEST_DECISION = 20_000  # characters
+UNDONE = "I took back changes of files; look at these again before you go on"
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
@@ -287,7 +290,7 @@ class UserInterface:
             if not self.present:
                 self._person.leave()
 
-    def decide(self, decision: Mapping[str, Any]) -> str:
+    async def decide(self, decision: Mapping[str, Any]) -> str:
         """Carry out a decision from outside of the terminal; return why that is impossible, or an empty text."""
         text = one_line(str(decision.get("text") or ""), LONGEST_DECISION)
         match decision.get("do"):
@@ -299,9 +302,27 @@ class UserInterface:
             case "approve" | "reject" as answer:
                 said = "yes" if answer == "approve" else f"no, {text}" if text else "no"
                 return "" if self._person.decide(str(decision.get("call")), said) else "this question is not open"
+            case "undo" if self.run is not None:
+                return await self._undo(self.run, decision.get("step"))
             case _:
                 return "there is no such decision"
         return ""
+
+    async def _undo(self, run: Run, step: object) -> str:
+        """Take back what was changed from a step on, and have the model told; return why not, or what was left."""
+        over = {step.event.call.id for step in run.steps if isinstance(step.event, ToolFinished)}
+        if any(isinstance(step.event, ToolStarted) and step.event.call.id not in over for step in run.steps):
+            return "a call is running; undo when it has ended, or after a stop"
+        if run.log is None or type(step) is not int:
+            return "there is no such step"
+        try:
+            undone = await run_in_background(partial(undo_before, run.log, step))
+        except (SnapshotError, AgentError) as error:
+            return str(error)
+        if undone.restored:
+            run.steer(f"{UNDONE}: {', '.join(undone.restored)}")
+        self.display.system(f"from outside, undone: {', '.join(undone.restored) or 'nothing'}")
+        return "; ".join(f"left: {path} ({why})" for path, why in undone.left.items())
 
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """Abort the run at a signal; between runs, and at signals other than Ctrl-C, leave.

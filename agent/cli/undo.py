@@ -2,62 +2,17 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from attrs import frozen
 
 from agent.cli.arguments import called
 from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.runs import find_log, runs_folder
 from agent.cli.screen import Screen, screen_on, visible
-from agent.log.chain import own_folder
-from agent.log.reading import RecordedRun, read_log
-from agent.tools.files import compare
-from agent.tools.snapshots.store import Snapshot, Snapshots
+from agent.history.changes import FileHistory, difference, file_history, shown
+from agent.log.reading import read_log
 from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.snapshots.undo import Change, Undone, changes_since, undo
-
-LONGEST = 60  # characters of a call
-LARGEST = 1_000_000  # bytes of a file that is compared line by line
-
-
-@frozen
-class Kept:
-    """The snapshots of a recorded run: (the number of the step, name) of each, and its calls in words, by id."""
-
-    snapshots: Snapshots
-    names: tuple[tuple[int, str], ...]
-    calls: Mapping[str, str]
-    last_prompt: int
-
-    def before(self, step: int) -> str:
-        """Return the name of the snapshot of the workspace before a step. Raises Mistake."""
-        name = next((name for number, name in self.names if number >= step), None)
-        if name is None:
-            raise Mistake(f"no call that may change files came after step {step}, so there is nothing to undo")
-        return name
-
-    def who(self, change: Change) -> str:
-        """Return in words who changed a file last."""
-        if not change.by:
-            return "not by a call of this run"
-        return ", ".join(self.calls.get(call, call) for call in change.by)
-
-
-def kept_by(recorded: RecordedRun) -> Kept:
-    """Return the snapshots that a log names."""
-    calls, names, last_prompt = dict[str, str](), list[tuple[int, str]](), 0
-    for record in recorded.records:
-        name, data = record["name"], record["data"]
-        if name == "snapshot_taken":
-            names.append((record["step"], data["snapshot"]))
-        elif name == "prompt_given":
-            last_prompt = record["step"]
-        elif name == "proposed_action":
-            call = data["call"]
-            calls[call["id"]] = str(call["arguments"].get("command") or call["tool"])[:LONGEST]
-    return Kept(Snapshots(str(recorded.header.get("workspace")), own_folder()), tuple(names), calls, last_prompt)
 
 
 def execute(arguments: Namespace) -> int:
@@ -71,7 +26,7 @@ def execute(arguments: Namespace) -> int:
 
 def _undo(arguments: Namespace, screen: Screen) -> int:
     path, files = _log_and_files(arguments.words)
-    kept = kept_by(read_log(path))
+    kept = file_history(read_log(path))
     if arguments.redo:
         name = _latest_undo(kept)
     else:
@@ -105,13 +60,19 @@ def _in_workspace(file: str, root: Path) -> str:
     return str(path.relative_to(root))
 
 
-def _latest_undo(kept: Kept) -> str:
+def _latest_undo(kept: FileHistory) -> str:
     run = kept.names[-1][1].rpartition("/")[0] if kept.names else ""
     names = kept.snapshots.names(run)
     undos = (name for name in reversed(names) if kept.snapshots.get(name).moment == "undo")
     if (name := next(undos, None)) is None:
         raise Mistake("nothing was undone in this run, so there is nothing to take back")
     return name
+
+
+def undo_before(log: Path, step: int) -> Undone:
+    """Make the workspace of a run what it was before a step. Raises LogError and SnapshotError."""
+    kept = file_history(read_log(log))
+    return undo(kept.snapshots, kept.before(step))
 
 
 def tell(screen: Screen, undone: Undone) -> None:
@@ -132,44 +93,26 @@ def tell(screen: Screen, undone: Undone) -> None:
 
 
 def _diff(arguments: Namespace, screen: Screen) -> int:
-    kept = kept_by(read_log(find_log(arguments.log)))
+    kept = file_history(read_log(find_log(arguments.log)))
     first = kept.before(arguments.step or 0)
     last = _last_of(kept, first, arguments.step, arguments.until)
     start, end = kept.snapshots.get(first), kept.snapshots.get(last)
     changes = shown(changes_since(kept.snapshots, first, last).values())
     for change in changes:
-        screen.line(f"{change.kind} {visible(change.path)} ({visible(kept.who(change))})", "title")
-        for line in _compared(change, start, end):
+        screen.line(f"{change.kind} {visible(change.path)} ({visible(kept.who(change.by))})", "title")
+        for line in difference(change, start, end):
             screen.line(visible(line))
     screen.line(summary_of(changes) or "no file changed", "system")
     return OK
 
 
-def _last_of(kept: Kept, first: str, step: int | None, until: int | None) -> str:
+def _last_of(kept: FileHistory, first: str, step: int | None, until: int | None) -> str:
     """Return the latest snapshot; with a step the last after its calls, or the one before the step `until`."""
     names = kept.snapshots.names(first.rpartition("/")[0])
     if until is not None:
         return kept.before(until)
     later = [name for _, name in kept.names if name > first]
     return names[-1] if step is None or not later else max(name for name in names if name < later[0])
-
-
-def _compared(change: Change, start: Snapshot, end: Snapshot) -> Iterable[str]:
-    contents = []
-    for snapshot, entry in zip((start, end), change.sides, strict=True):
-        try:
-            contents.append(snapshot.read(change.path) if entry is not None and entry.is_file else b"")
-        except SnapshotError:
-            return ["  the content was not kept"]
-    if any(b"\0" in content or len(content) > LARGEST for content in contents):
-        return [f"  {len(contents[0]):,} bytes, then {len(contents[1]):,} bytes"]
-    old, new = (content.decode("utf-8", "replace") for content in contents)
-    return compare(old, new, change.path)[0].splitlines()
-
-
-def shown(changes: Iterable[Change]) -> list[Change]:
-    """Return the changes of files that users care for: not those within repositories."""
-    return [change for change in changes if change.kind and "/.git/" not in f"/{change.path}"]
 
 
 def summary_of(changes: Iterable[Change]) -> str:

@@ -21,12 +21,15 @@ from agent.cli import control
 from agent.cli.build import load_protocols
 from agent.cli.errors import OK, Mistake, leave_the_line_of_the_key, say
 from agent.cli.runs import find_log, find_logs, runs_folder, summaries
+from agent.cli.undo import undo_before
+from agent.history.changes import history_of
 from agent.history.playback import shadow_of
 from agent.log.reading import read_log, record_of
 from agent.log.writing import is_in_use
 from agent.page import index_page, lanes_page, render_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
+from agent.vocabulary.errors import AgentError
 from bp import BThread
 
 BEGINNING = b"<!doctype html>"
@@ -140,7 +143,7 @@ class Following:
     def __init__(self, log: Path, threads: Sequence[BThread] = ()) -> None:
         """Read the log so far. Raises LogError for an invalid log."""
         self.log = log
-        self._model = PageModel()
+        self._model = PageModel(files=history_of(read_log(log)))
         self._lock = Lock()
         self._end = 0  # bytes of the log that were read
         self._shadow = shadow_of(read_log(log), threads)
@@ -218,12 +221,23 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse()
             return
         try:
-            decision = json.loads(self.rfile.read(int(length)))
-            control.send(self.server.following.log, decision)
+            self._carry_out(json.loads(self.rfile.read(int(length))))
             said: dict[str, Any] = {"done": True}
-        except (ValueError, control.NotDelivered) as error:
+        except (ValueError, AgentError, control.NotDelivered) as error:
             said = {"done": False, "why": str(error)}
         self._answer(200, "application/json", json.dumps(said))
+
+    def _carry_out(self, decision: Any) -> None:
+        """Have the run carry out a decision; an undo after its end is done here. Raises NotDelivered, SnapshotError."""
+        log = self.server.following.log
+        match decision:
+            case {"do": "undo", "step": int(step)} if not is_in_use(log):
+                if left := undo_before(log, step).left:
+                    raise control.NotDelivered("; ".join(f"left: {path} ({why})" for path, why in left.items()))
+            case dict():
+                control.send(log, decision)
+            case _:
+                raise control.NotDelivered("this is not a decision")
 
     def _place(self) -> str | None:
         """Return the path after the token; None for a request without it, or to another host."""

@@ -5,7 +5,6 @@ A user may also decide later: the run rests until then, and `Decisions` answer t
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from time import time
 from typing import Any, Literal
 
 from agent.effects.execution import OVER, describe, unknown_facts
@@ -72,11 +71,10 @@ MOST = 5
 
 def lookup_effect(toolbox: Toolbox) -> Effect:
     """Return the effect of `facts_requested`."""
-    since = time()
 
     def look_up(requested: FactsRequested) -> Event | Awaitable[Event]:
         def compared() -> Event:
-            now = describe(requested.call, toolbox, since=since)
+            now = describe(requested.call, toolbox)
             if changes := tuple(islice(changes_between(requested.judged, now), MOST)):
                 return ActionChanged(requested.call, now, changes=changes, times=requested.times)
             return FactsConfirmed(requested.call)
@@ -91,10 +89,7 @@ def lookup_effect(toolbox: Toolbox) -> Effect:
 
 
 def changes_between(before: Action, now: Action) -> Iterator[str]:
-    """Yield the differences between the facts of a call before and now, each in a few words.
-
-    Unsaved work is ignored: changes since the session began are the agent's own.
-    """
+    """Yield the differences between the facts of a call before and now, each in a few words."""
     if before.cwd != now.cwd:
         yield f"it would start in {now.cwd}, not in {before.cwd}"
     if before.sandbox != now.sandbox:
@@ -110,6 +105,7 @@ def changes_between(before: Action, now: Action) -> Iterator[str]:
         yield from _differences(was, known, told)
     for what, kind in _KINDS.items():
         yield from _members(getattr(before.disk, what), getattr(now.disk, what), kind)
+    yield from _members(before.kept, now.kept, "kept by snapshots")
 
 
 _KINDS = {

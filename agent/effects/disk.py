@@ -1,7 +1,6 @@
-"""Facts on disk about a call: folders, other names of files, patterns, unsaved work, declared packages.
+"""Facts on disk about a call: folders, other names of files, patterns, repositories, declared packages.
 
-The constitution does no I/O; this module reads the facts for it. Nothing in the workspace is executed: git runs in the
-sandbox and without the programs that its settings name, since a command may change these meanwhile.
+The constitution does no I/O; this module reads the facts for it. Nothing in the workspace is executed.
 """
 
 import glob
@@ -9,62 +8,30 @@ import hashlib
 import json
 import os
 import re
-import signal
 import stat
-import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from agent.tools.process import inherited_environment
 from constitution import Deed, Disk, Effect, Mentions
 
 MATCHES = 1_000
 """Paths of one pattern that are looked up."""
 
-SECONDS = 5.0
-"""The seconds that git may take; files on which it has not reported by then count as unsaved."""
 
-NO_REPOSITORY, NO_SETTING = 128, 1  # exit codes of git
-QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRepository": "explicit"}
-"""Settings that override those of a repository, so that git starts no program which these name."""
-
-
-Confine = Callable[[str], tuple[str, ...]]
-Ask = Callable[..., str]
-
-
-def survey(
-    named: Mentions,
-    replaced: Iterable[str],
-    root: str,
-    cwd: str,
-    *,
-    since: float | None = None,
-    confine: Confine = lambda _: (),
-    is_kept: bool = False,
-) -> Disk:
-    """Return the facts on disk about the words of a command and the files that a tool would replace.
-
-    `root` is the workspace; `confine` gives the command prefix of the sandbox. `since` is when the session began, in
-    seconds since 1970: a file that changed later is the agent's own work, and no loss. With `is_kept` nothing in the
-    workspace can be lost, and git is not asked.
-    """
+def survey(named: Mentions, changed: Iterable[str], cwd: str) -> Disk:
+    """Return the facts on disk about the words of a command and the files that a tool would change."""
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]
     matches = {pattern: _matching(pattern) for pattern in patterns if ANYWHERE not in pattern}
     found = [path for each in matches.values() for path in each]
-    losing = [_absolute(word, cwd) for word in named.lost]
-    lost = [path for each in losing for path in matches.get(each, [each.partition(ANYWHERE)[0]])]
     return Disk(
         folders=tuple(path for path in paths if os.path.isdir(path)),
-        linked=tuple(path for path in (*paths, *found, *replaced) if _has_other_names(path)),
+        linked=tuple(path for path in (*paths, *found, *changed) if _has_other_names(path)),
         repositories=tuple(path for path in paths if _is_bare_repository(path)),
         matches={pattern: "\0".join(each) for pattern, each in matches.items()},
-        unsaved=() if is_kept else tuple(_unsaved([*lost, *replaced], root, since, confine)),
         declared=tuple(_declared(Path(cwd))) if named.installs else (),
     )
 
@@ -95,78 +62,18 @@ def _is_bare_repository(path: str) -> bool:
     return all(os.path.exists(os.path.join(path, part)) for part in ("HEAD", "objects", "refs"))
 
 
-def _unsaved(paths: list[str], root: str, since: float | None, confine: Confine) -> Iterator[str]:
-    """Yield the files among paths, and below them, that git could not bring back."""
-    inside = sorted({path for path in paths if path == root or path.startswith(root.rstrip("/") + "/")})
-    if not inside:
-        return
-    ask = partial(_asked, root, confine(root))
-    try:
-        top = ask("rev-parse", "--show-toplevel", fails=NO_REPOSITORY).strip()
-        changes = _changes(ask, inside) if top else []
-    except subprocess.SubprocessError:
-        yield from inside
-        return
-    for name in changes:
-        path = os.path.join(top, name)
-        if os.path.lexists(path) and (since is None or os.lstat(path).st_mtime < since):
-            yield path
+FOLDERS_OF_HISTORY = (".git", ".hg", ".jj", ".svn")
 
 
-def _changes(ask: Ask, paths: list[str]) -> list[str]:
-    """Return the changed and untracked files that git names, as it names them: from the top of the repository."""
-    words = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--", *paths)
-    entries = ask("status", *words, settings=_without_filters(ask)).split("\0")
-    return [entry[3:] for entry in entries if len(entry) > 3]
-
-
-def _without_filters(ask: Ask) -> dict[str, str]:
-    """Return settings that remove the filter programs through which git reads changed files."""
-    named = ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.", fails=NO_SETTING).split("\0")
-    filters = {name.rpartition(".")[0] for name in named if name}
-    no_program = {"clean": "", "process": "", "required": "false"}
-    return {f"{name}.{key}": value for name in filters for key, value in no_program.items()}
-
-
-def _asked(
-    root: str,
-    before: tuple[str, ...],
-    *words: str,
-    settings: Mapping[str, str] = MappingProxyType({}),
-    fails: int = 0,
-) -> str:
-    """Return what git says, with settings above those of the repository; nothing without git, or if it exits `fails`.
-
-    Raises CalledProcessError if git ends otherwise, TimeoutExpired if it does not end in time.
-    """
-    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_as_variables(settings)}
-    try:
-        asked = subprocess.Popen(
-            [*before, "git", "--literal-pathspecs", *words], cwd=root, env={**inherited_environment(), **quiet},
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, process_group=0,
-        )  # fmt: skip
-    except OSError:
+def repository_around(folder: str) -> str:
+    """Return the folder in which version control keeps the history of `folder`, links followed; empty without one."""
+    start = Path(os.path.realpath(folder))
+    candidates = (each / name for each in (start, *start.parents) for name in FOLDERS_OF_HISTORY)
+    history = next((each for each in candidates if os.path.lexists(each)), None)
+    if history is None:
         return ""
-    with asked:
-        try:
-            said, _ = asked.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(asked.pid, signal.SIGKILL)  # the processes of the sandbox, too
-            raise
-    if asked.returncode not in (0, fails):
-        raise subprocess.CalledProcessError(asked.returncode, asked.args)
-    return os.fsdecode(said)
-
-
-def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with settings for git; in options, names with `=` in them would be cut."""
-    known = {**QUIET, **settings}
-    pairs = {
-        f"GIT_CONFIG_{part}_{number}": text
-        for number, item in enumerate(known.items())
-        for part, text in zip(("KEY", "VALUE"), item, strict=True)
-    }
-    return {"GIT_CONFIG_COUNT": str(len(known)), **pairs}
+    named = _text(history) if history.is_file() else ""  # of a worktree, or a submodule
+    return os.path.realpath(history.parent / (named.removeprefix("gitdir:").strip() or history))
 
 
 INSTALLED = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/nix/", "/snap/")

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from time import perf_counter, time
+from time import perf_counter
 from typing import Any, TypeVar
 
 import anyio
@@ -82,15 +82,11 @@ async def coalesced(
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work.
-
-    For calls that may change files git is asked; this takes a while, and does not block the event loop.
-    """
-    since = time()
+    """Return the effect of `proposed_action`. What takes a while does not block the event loop."""
 
     def look_up(proposed: ProposedAction) -> ActionDescribed | Awaitable[ActionDescribed]:
         def described() -> ActionDescribed:
-            return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
+            return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
 
         return run_in_background(described) if toolbox.changes_files(proposed.call) else described()
 
@@ -105,11 +101,8 @@ def unknown_facts(call: ToolCall, broken: Broken) -> tuple[Action, str]:
     return Action(call.tool, call.category, "/"), str(broken.error or broken.how)
 
 
-def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) -> Action:
-    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up.
-
-    `since` is when the session began, in seconds since 1970.
-    """
+def describe(call: ToolCall, toolbox: Toolbox) -> Action:
+    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up."""
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
@@ -120,7 +113,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
         facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
     if not (tool.marks or tool.argv):
         return facts
-    facts = _looked_up(facts, call.arguments, tool, workspace, since, toolbox)
+    facts = _looked_up(evolve(facts, kept=toolbox.kept), call.arguments, tool, workspace)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)
@@ -146,14 +139,7 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
     return evolve(facts, contents=contents, needs=needs)
 
 
-def _looked_up(
-    facts: Action,
-    arguments: Mapping[str, Any],
-    tool: Tool,
-    workspace: Workspace,
-    since: float | None,
-    toolbox: Toolbox,
-) -> Action:
+def _looked_up(facts: Action, arguments: Mapping[str, Any], tool: Tool, workspace: Workspace) -> Action:
     """Return the facts of the arguments: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
     argv = () if tool.argv is None else tool.argv(arguments)
@@ -163,12 +149,11 @@ def _looked_up(
     text = shlex.join(argv) if argv and command is None else command
     named, disk = Mentions() if text is None else mentions(text), Disk()
     if text is not None or paths:
-        from agent.effects.disk import survey  # with subprocess and tomllib, 7 ms, for the first such call
+        from agent.effects.disk import survey  # with tomllib, for the first such call
 
-        replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
-        ask = partial(survey, since=since, confine=toolbox.confine, is_kept=toolbox.is_kept)
-        disk = ask(_possible(named), replaced, workspace.root, facts.cwd)
-    resolved = {**_resolved(named.paths, workspace, facts.cwd), **_links(disk)}
+        changed = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
+        disk = survey(_possible(named), changed, facts.cwd)
+    resolved = {**_resolved(named.paths, workspace, facts.cwd), **_repositories(named, facts), **_links(disk)}
     return evolve(
         facts,
         command=command,
@@ -197,8 +182,18 @@ EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
 
 def _possible(named: Mentions) -> Mentions:
     """Return the words that can be paths."""
-    paths, patterns, lost = (tuple(filter(_is_path, each)) for each in (named.paths, named.patterns, named.lost))
-    return evolve(named, paths=paths, patterns=patterns, lost=lost)
+    return evolve(named, paths=(*filter(_is_path, named.paths),), patterns=(*filter(_is_path, named.patterns),))
+
+
+def _repositories(named: Mentions, facts: Action) -> dict[str, str]:
+    """Return the real folders with the history that a command would lose, by the words for them."""
+    if not (named.repositories and facts.kept):
+        return {}
+    from agent.effects.disk import repository_around
+
+    words = {word: os.path.expanduser(os.path.join(facts.cwd, word)) for word in filter(_is_path, named.repositories)}
+    found = {word: repository_around(os.path.dirname(path)) for word, path in words.items()}
+    return {word: path for word, path in found.items() if path}
 
 
 def _links(disk: Disk) -> dict[str, str]:

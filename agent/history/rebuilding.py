@@ -26,7 +26,8 @@ from agent.threads.judging import Judge
 from agent.tools.definition import Toolbox
 from agent.vocabulary.encoding import FORMAT, plain
 from agent.vocabulary.errors import meant
-from bp import BProgram, BThread, BThreadFunction, Record
+from bp import BProgram, BThread, BThreadBody, BThreadFunction, Record, bthread, start, sync
+from bp.events import ALL
 from constitution import Policy
 
 PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
@@ -65,8 +66,26 @@ def make_header(
     }
 
 
+@bthread
+def joins(after: int, joining: BThread) -> BThreadBody:
+    """Start a b-thread when this number of events have happened: it joins a run that had begun without it."""
+    for _ in range(after):
+        yield sync(wait_for=ALL)
+    yield start(joining)
+
+
+def joining(thread: BThread) -> BThread:
+    """Return the b-thread that joins later, or the b-thread itself."""
+    return thread.args[1] if thread.function is joins.function else thread
+
+
 def named(bthread: BThread) -> dict[str, Any]:
-    """Return the header's entry of a b-thread: its function, and its arguments as text, by name if given so."""
+    """Return the header's entry of a b-thread: its function, and its arguments as text, by name if given so.
+
+    after: the number of events after which it joins, if it does so later.
+    """
+    if (inner := joining(bthread)) is not bthread:
+        return {**named(inner), "after": bthread.args[0]}
     function = bthread.function
     return {
         "name": bthread.name,
@@ -187,10 +206,10 @@ def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tupl
     """Return the preset of a log, and the additional b-threads of its run. Raises RebuildError like `rebuild`."""
     preset, entries = _recorded_entries(run)
     beside = tuple(_recorded_bthread(run, entry, threads) for entry in entries)
-    functions = {bthread.function for bthread in beside}
-    for bthread in threads:
-        if bthread.function not in functions:
-            raise RebuildError(f"{run.path} was made without the b-thread {bthread.name!r}; leave it out to replay")
+    functions = {joining(bthread).function for bthread in beside}
+    for thread in threads:
+        if thread.function not in functions:
+            raise RebuildError(f"{run.path} was made without the b-thread {thread.name!r}; leave it out to replay")
     return preset, beside
 
 
@@ -229,6 +248,9 @@ def _recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Seque
     """Return the b-thread that `entry` names: one of `threads`, or one of these with the recorded arguments, or one
     that ships. Raises RebuildError for others.
     """
+    if type(entry.get("after")) is int:
+        inner = {name: value for name, value in entry.items() if name != "after"}
+        return joins(entry["after"], _recorded_bthread(run, inner, threads))
     alike = [bthread for bthread in threads if _placeless(named(bthread))["function"] == _placeless(entry)["function"]]
     again = (_called(each.function, partial(_with_arguments, each), entry) for each in alike)
     given = (each for each in (*alike, *filter(None, again)) if _placeless(named(each)) == _placeless(entry))
@@ -292,7 +314,8 @@ def changed_bthreads(
     """
     preset, entries = _recorded_entries(run)
     beside = [_recorded_bthread(run, entry, threads) for entry in entries if str(entry.get("name")) not in without]
-    more = [bthread for bthread in threads if bthread not in beside and bthread.name not in without]
+    known = [joining(bthread) for bthread in beside]
+    more = [bthread for bthread in threads if bthread not in known and bthread.name not in without]
     rules = preset.rules()
     if policy is not None:
         judging = preset if preset.policy is not None else evolve(preset, policy="default")

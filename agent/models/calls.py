@@ -3,9 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -13,7 +12,7 @@ from attrs import evolve
 
 from agent.models.model import Answer
 from agent.vocabulary.calls import Category, ToolCall
-from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall
+from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall, unique_ids
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -93,15 +92,15 @@ def is_json_object(text: str) -> bool:
 def without_repeats(arguments: str) -> str:
     """Return the last of several JSON objects in a row if those before it are empty or the same; else `arguments`.
 
-    Gateways to other APIs begin with `{}`, or send the whole once more.
+    Gateways to other APIs begin with `{}` or `null`, or send the whole once more.
     """
     before: list[Any] = []
     rest = arguments.strip()
     with suppress(ValueError, RecursionError):
-        while rest.startswith("{"):
+        while rest.startswith(("{", "null")):
             value, end = _PLAIN.raw_decode(rest)
             if end == len(rest):
-                return rest if before and all(each in ({}, value) for each in before) else arguments
+                return rest if before and all(each in (None, {}, value) for each in before) else arguments
             before.append(value)
             rest = rest[end:].lstrip()
     return rest if before and rest.startswith("{") and not any(before) else arguments
@@ -152,9 +151,6 @@ def _check_text(value: Any) -> None:
                 _check_text(inner)
 
 
-LONGEST_ID = 64
-"""Characters of a call id that providers take."""
-
 UNNAMED = "unnamed"
 """The name of a call that came without one, in the log and on the wire."""
 
@@ -168,7 +164,7 @@ def read_calls(answer: Answer, categories: Mapping[str, Category], *, turn: int 
     """
     requested = answer.message.calls
     cut_off = answer.stop_reason if answer.stop_reason in CUT_OFF else ""
-    ids = _unique_ids(requested, turn)
+    ids = unique_ids(requested, turn)
     return tuple(_read_call(call, id, categories, cut_off) for call, id in zip(requested, ids, strict=True))
 
 
@@ -181,21 +177,6 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
         return message
     both = zip(message.calls, calls, strict=True)
     return evolve(message, calls=tuple(RequestedCall(call.id, call.tool, said.arguments) for said, call in both))
-
-
-def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
-    """Return unique ids: the model's, unless missing, too long, or used before in this turn. Ours have nine letters
-    and digits, the strictest form that a provider requires: `c0002p001`.
-    """
-    taken = set(map(attrgetter("id"), requested))
-    seen: set[str] = set()
-    for position, call in enumerate(requested):
-        id = call.id
-        if not id.strip() or len(id) > LONGEST_ID or id in seen:
-            id = next(ours for number in count(position) if (ours := f"c{turn:04}p{number:03}") not in taken)
-        taken.add(id)
-        seen.add(id)
-        yield id
 
 
 def _read_call(requested: RequestedCall, id: str, categories: Mapping[str, Category], cut_off: str) -> ToolCall:

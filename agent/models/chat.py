@@ -301,7 +301,8 @@ class _Call:
     def may_take(self, piece: CallPiece) -> bool:
         """Return whether index and id allow that `piece` belongs to this call."""
         is_placed = self.index == piece.index or None in (self.index, piece.index)
-        return is_placed and (self.id == piece.id or "" in (self.id, piece.id))
+        is_same = self.id == piece.id or "" in (self.id, piece.id)
+        return is_placed and (is_same or not piece.name)  # some servers make an id for each piece
 
     def ends_before(self, piece: CallPiece, *, beside: bool) -> bool:
         """Return whether `piece` begins another call. beside: a piece of the same chunk belongs to this one already."""
@@ -450,11 +451,11 @@ class Assembly:
         """
         if not isinstance(raw, dict):
             raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
-        if error := reported_error(raw, "choices"):
-            raise broke_off(error)
-        self._chunks += 1
         # Other choices than the first were not requested.
         choice = next((choice for choice in objects(raw.get("choices")) if not choice.get("index")), {})
+        if error := reported_error(raw, "choices") or choice.get("error"):
+            raise broke_off(error)
+        self._chunks += 1
         if self._finish in ("", "stop", "incomplete"):  # others win over a later one
             self._finish = finish_of(text(choice.get("finish_reason"))) or self._finish
         self._usage = usage(raw.get("usage")) or self._usage

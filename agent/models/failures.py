@@ -125,9 +125,9 @@ def describe_failure(error: Exception, url: str) -> ModelError:
         case openai.APIConnectionError() | httpx2.TransportError() | OSError() | anyio.EndOfStream():
             return _describe_connection(error, url)
         case ValueError() | RecursionError():
-            return ModelError(
-                f"the stream from {url} is broken: {error!s:.200}; nothing of it was used", retryable=True
-            )
+            event = getattr(error, "doc", "").strip()
+            told = f"{error!s:.200}{f' in {event!r:.100}' if event else ''}"
+            return ModelError(f"the stream from {url} is broken: {told}; nothing of it was used", retryable=True)
         case _:
             return ModelError(f"the request to {url} failed: {str(error)[:300] or type(error).__name__}")
 
@@ -144,6 +144,8 @@ def describe_status(status: int, page: str, wait: float | None, url: str) -> Mod
     said = " ".join(_message(read, page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
     error = mapping(mapping(read).get("error")) or mapping(read)
+    if (field := error.get("param")) and f"{field}" not in said:
+        said = f"{said} ({field})"
     codes = [f"{error.get(name)}" for name in ("code", "type", "status")]
     reason = "" if status == TOO_MANY_REQUESTS else overflow(status, said, *codes)
     may_help = is_passing(status) or is_unread_call(said, *codes)
@@ -210,9 +212,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _message(found: object, page: str) -> str:
     """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
+    raw = ""
     while isinstance(found, dict):
+        raw = mapping(found.get("metadata")).get("raw") or raw  # what a provider said behind a gateway
         found = next((value for name in ("error", *MESSAGE_FIELDS) if (value := found.get(name))), None)
     if not found and "<html" in page[:1000].lower():
         title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
         return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"
-    return f"{found or page}"
+    return f"{found or page}: {raw}" if raw else f"{found or page}"

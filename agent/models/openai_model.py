@@ -50,7 +50,10 @@ def checked_url(url: str | None) -> str:
         is_address = False
     if not is_address:
         raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
-    return parts._replace(path=parts.path.rstrip("/")).geturl()
+    path = parts.path.rstrip("/")
+    for wire in WIRES.values():  # portals show the whole address of an endpoint
+        path = path.removesuffix(wire.path)
+    return parts._replace(path=path).geturl()
 
 
 def checked_key(key: str | None) -> str:
@@ -103,10 +106,10 @@ class OpenAIModel:
     address or key.
 
     What differs between servers: accept_done: `[DONE]` ends an answer also without a finish reason. bridge: an
-    assistant message comes between a tool's result and a message of the user. stream_options: whether the usage is
-    asked for. reasoning_field: in chat, the message field that returns the reasoning of any model as text, such as
-    "reasoning_content". The model returns by itself, to the server that sent them, fields that are not of the format.
-    What a server refuses by name it leaves out afterwards.
+    assistant message comes between a tool's result, or a message of the user, and the next message of the user.
+    stream_options: whether the usage is asked for. reasoning_field: in chat, the message field that returns the
+    reasoning of any model as text, such as "reasoning_content". The model returns by itself, to the server that sent
+    them, fields that are not of the format. What a server refuses by name it leaves out afterwards.
     """
 
     name: str
@@ -448,7 +451,7 @@ class Events:
         """End a line; a blank line ends an event."""
         if self._is_json is None:
             self._line = self._line.removeprefix(BOM_UTF8).lstrip()
-            self._is_json = self._line.startswith(b"{") if self._line else None
+            self._is_json = self._line.startswith((b"{", b"[")) if self._line else None
         name, _, value = self._line.partition(b":")
         if self._is_json:
             self.data += self._line + b"\n"

@@ -36,7 +36,7 @@ ANOTHER_LIMIT = re.compile(
     r"\b(per|a|each) ?(minute|min|second|day|hour|month)\b|\b[tr]p[mdh]\b|rate.?limit|quota|too many requests|credit"
     r"|\bmax\w*_tokens\W+(is |must |value|should |:|cannot |limit |exceed)|(completion|output|new|generated) tokens"
     r"|max\w* tokens (you |requested)|valid range of max|maximum value for|time.?out|timed out|concurrent|queue"
-    r"|\b(tools?|functions?|description|schema|names?|call_id|ids?|metadata|stop|characters|images?|files?)\b",
+    r"|\b(tools?|functions?|description|schema|names?|call_id|ids?|metadata|stop|characters|images?|files?|batch)\b",
     re.IGNORECASE,
 )
 """Words of other limits: of time, of the answer, of one field."""
@@ -51,21 +51,29 @@ SURELY = re.compile(
 """Words that say so whatever else is said: how many of the tokens are in tools, and what the answer may still take."""
 
 
+OUT_OF_TIME = re.compile(r"context (deadline exceeded|cancell?ed)", re.IGNORECASE)
+"""The words of servers in Go for a timeout, in which the context is none of a model."""
+
+
 def overflow(status: int | None, said: str, *codes: str) -> FailureReason:
     """Return the reason of a refusal, if it is that the conversation is too long for the model; else an empty text."""
     if status == TOO_LARGE or any(map(OVERFLOW_CODE.search, codes)):
         return "context_length_exceeded"
+    said = OUT_OF_TIME.sub("", said)
     is_said = all(words.search(said) for words in (CONVERSATION, SIZE, TOO_MUCH))
-    if not is_said or status not in (None, 400, 422, 500):
+    if not is_said or status not in (None, 400, 422, 500, 502, 503):
         return ""
-    return "" if ANOTHER_LIMIT.search(said) and not SURELY.search(said) else "context_length_exceeded"
+    is_doubtful = ANOTHER_LIMIT.search(said) or status in (502, 503)
+    return "" if is_doubtful and not SURELY.search(said) else "context_length_exceeded"
 
 
 UNREAD_CALL = re.compile(
     r"tool_use_failed|output_parse_failed|malformed.{0,3}(function|tool).{0,3}call"
     r"|fail\w* to (call a function|(parse|read|decode)[^.;]{0,40}\b(tool|function)s?\b)"
     r"|(error|exception|problem)s?( while| when)? pars\w+[^.;]{0,40}\b(tool|function)s?\b"
-    r"|(could|can) ?not (parse|read|decode)[^.;]{0,40}\b(tool|function)s?\b",
+    r"|(could|can) ?not (be )?(parse|read|decode)[^.;]{0,40}\b(tool|function)s?\b"
+    r"|model (output|generated|did not (output|generate))[^.;]{0,20}valid (json|(tool|function) calls?)\b"
+    r"|invalid (tool|function) calls? (was |were )?generated",
     re.IGNORECASE,
 )
 IN_REQUEST = re.compile(r"\b(messages|input|tools)(\[|\.)?\d")
@@ -83,20 +91,23 @@ Body = dict[str, Any]
 
 PARTS = {
     "include": r"encrypted.?content|[`'\"]include\b",
-    **{
-        name: rf"\b{name}\b"
-        for name in ("stream_options", "reasoning_content", "reasoning_details", "reasoning", "extra_content")
-    },
+    "stream_options": r"\b(stream_options|include_usage)\b",
 }
-"""The parts of a request that can be left out, each with the words of refusals that name it."""
+"""The parts of a request that can be left out, beside fields that servers sent; with the words that name each."""
 
-WANTED = re.compile(r"\b(missing|required|must be)\b", re.IGNORECASE)
+FORMAT = frozenset(
+    {"role", "content", "refusal", "name", "tool_calls", "tool_call_id", "id", "type", "function", "arguments",
+     "call_id", "output", "summary", "encrypted_content"}
+)  # fmt: skip
+"""The fields of messages, items and calls."""
+
+WANTED = re.compile(r"\b(missing|required|must be)\b(?! satisfied)", re.IGNORECASE)
 ORDER_OF_ROLES = (
     re.compile(r"\b(after|follow|before|alternat|order|sequence|expect|unexpect|preced|next|last)", re.IGNORECASE),
     re.compile(r"\b(tool|function|roles?)\b", re.IGNORECASE),
     re.compile(r"\b(user|assistant)\b", re.IGNORECASE),
 )
-"""Words of refusals of a user right after a tool."""
+"""Words of refusals of a user right after a tool, or after a user."""
 
 REFUSED = (400, 404, 413, 415, 422, 500, 501)
 """Statuses of requests that the server does not take; 5xx: of servers that mix them up with their own failures."""
@@ -108,7 +119,8 @@ def lesson(status: int | None, said: str, body: Body) -> str:
         return ""
     if all(words.search(said) for words in ORDER_OF_ROLES) and _bridged(body) != body:
         return BRIDGE
-    refused = (part for part, words in PARTS.items() if re.search(words, said) and _without(part, body) != body)
+    parts = PARTS | {name: rf"\b{re.escape(name)}\b" for name in sorted(_names_in(body) - FORMAT)}
+    refused = (part for part, words in parts.items() if re.search(words, said) and _without(part, body) != body)
     return "" if WANTED.search(said) else next(refused, "")
 
 
@@ -120,24 +132,38 @@ def changed(body: Body, changes: Iterable[str]) -> Body:
 
 
 BRIDGE, BETWEEN = "bridge", "Understood."
-"""The change for servers that want an assistant between a tool's result and the user, and the text of that message."""
+"""The change for servers that want an assistant before each message of the user, and the text of that message."""
 
 
 def _bridged(body: Body) -> Body:
     messages: list[Any] = []
     for message in body.get("messages", ()):
-        if messages and messages[-1].get("role") == "tool" and message.get("role") == "user":
+        if messages and messages[-1].get("role") in ("tool", "user") and message.get("role") == "user":
             messages.append({"role": "assistant", "content": BETWEEN})
         messages.append(message)
     return body | ({"messages": messages} if messages else {})
 
 
 def _without(part: str, body: Body) -> Body:
-    """Return a body without a part, at its top and in its messages."""
+    """Return a body without a part, at its top and in its messages, items and calls."""
     left = {name: value for name, value in body.items() if name != part}
-    if messages := left.get("messages"):
-        left["messages"] = [{name: value for name, value in message.items() if name != part} for message in messages]
-    return left
+    return left | {held: _pruned(part, left[held]) for held in ("messages", "input") if held in left}
+
+
+def _pruned(part: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_pruned(part, inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    nested = {name: _pruned(part, value[name]) for name in ("tool_calls", "function") if name in value}
+    return {name: inner for name, inner in (value | nested).items() if name != part}
+
+
+def _names_in(body: Body) -> set[str]:
+    """Return the names of the fields of all messages, items and calls."""
+    messages = [*body.get("messages", ()), *body.get("input", ())]
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    return {name for each in (*messages, *calls, *(call["function"] for call in calls)) for name in each}
 
 
 IMAGES = r"(image|vision|multi-?modal|picture|media.?type|modalit)"

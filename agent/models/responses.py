@@ -85,11 +85,17 @@ def _items_of(message: Message, source: str, known: frozenset[str]) -> Iterator[
                 if item.model == source:
                     led[item.before_call].append(json.loads(item.content))
             if message.text.strip() or not message.calls:
-                yield from led[None]
-                yield {"role": "assistant", "content": mend_surrogates(message.text)}
+                yield from _led_by(led[None], {"role": "assistant", "content": mend_surrogates(message.text)})
             for number, call in enumerate(message.calls):
-                yield from led[number]
-                yield {"type": "function_call", "call_id": call.id, **sendable_call(call, known)}
+                sent = {"type": "function_call", "call_id": call.id, **sendable_call(call, known)}
+                yield from _led_by(led[number], sent)
+
+
+def _led_by(kept: list[dict[str, Any]], item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the reasoning that led to an item, and the item with the fields that its server sent beside the format."""
+    yield from (each for each in kept if "type" in each)
+    beside = {name: value for each in kept if "type" not in each for name, value in each.items()}
+    yield beside | item
 
 
 def _content(message: UserMessage | ToolMessage) -> str | list[dict[str, Any]]:
@@ -328,10 +334,27 @@ class ResponseAssembly:
         self._usage = usage(response.get("usage")) or self._usage
         output = [Item.of(said, {}) for said in objects(response.get("output"))]
         if len(output) > len(self._whole):
-            self._whole, self._open = output, []
+            self._whole = [item.filled(*self._told_of(item)) for item in output]
+            self._open = [*self._left_over()]
             self._rest.clear()
         else:
             self._whole = [item.filled(*_arguments_in(output, item)) for item in self._whole]
+
+    def _told_of(self, call: Item) -> Iterator[str]:
+        """Yield the arguments that came for a call of the last event's output, whole or streamed."""
+        yield from _arguments_in(self._whole, call)
+        begun = self._find(call) if call.type == "function_call" else None
+        if begun is not None:
+            yield from (*begun.ended, begun.streamed.getvalue(), begun.text)
+
+    def _left_over(self) -> Iterator[Item]:
+        """Yield the calls whose arguments streamed and are nowhere in the output, which has a call without any."""
+        calls = [item for item in self._whole if item.type == "function_call"]
+        if any(call.text.strip() in NO_ARGUMENTS for call in calls):
+            for begun in self._open:
+                told = begun.ended or begun.streamed.getvalue().strip() not in NO_ARGUMENTS
+                if told and not any(begun.fits(call) for call in calls):
+                    yield begun
 
     def accept_end(self) -> None:
         """Take the end marker for the end of the response, if there was none."""
@@ -346,7 +369,7 @@ class ResponseAssembly:
             yield evolve(call, text=call.streamed.getvalue())
 
     def _to_send_back(self, items: list[Item]) -> Iterator[ReasoningItem]:
-        """Yield the reasoning to return to the provider, each with the item that it led to; others are omitted."""
+        """Yield reasoning and other fields to return to the provider, each with the item that it led to or stood in."""
         led: list[str] = []
         calls = 0
         for item in items:
@@ -354,8 +377,14 @@ class ResponseAssembly:
                 led += _sendable(item.said)
             elif item.type in ("message", "function_call"):
                 is_call = item.type == "function_call"
+                if beside := {name: value for name, value in item.said.items() if value and name not in OWN_FIELDS}:
+                    led.append(mend_surrogates(json.dumps(beside, ensure_ascii=False)))
                 yield from (ReasoningItem(content, self._source, calls if is_call else None) for content in led)
                 led, calls = [], calls + is_call
+
+
+OWN_FIELDS = frozenset(["type", "id", "role", "status", "content", "call_id", "name", "arguments", "text"])
+"""Fields of messages and calls that are read here; all others are returned as they came."""
 
 
 def _arguments_in(output: list[Item], call: Item) -> Iterator[str]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agent.history.changes import history_of
 from agent.history.playback import Held, WatchedStep, held_back, played, shadow_of
 from agent.history.what_if import Decision, Rejudged, WhatIf
 from agent.log.reading import RecordedRun
@@ -28,7 +29,7 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     threads: the additional b-threads of the run, to show the events that they received and blocked; without them the
     page says that these are unknown. afterwards: remarks about the finished run, each with its author.
     """
-    shadow, model = shadow_of(run, threads), PageModel()
+    shadow, model = shadow_of(run, threads), PageModel(files=history_of(run))
     for record in run.records:
         model.take(shadow.take(record))
     shadow.close()

@@ -5,21 +5,24 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from agent.history.changes import FileChange, FileHistory
 from agent.history.playback import WatchedStep
 from agent.page.wording import (
     WORDING,
     action_of,
     answered,
+    counted,
     ending,
     reason_of,
     recorded_call,
     shell_command,
     summary_of,
 )
+from agent.vocabulary.messages import shortened
 from bp import Event
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ LONGEST = 20_000  # characters of one text: a page is for looking at, the log ha
 LARGEST = 3_000_000  # characters of one image, as text
 LONGEST_DATA = 4_000  # characters of the data of one record
 LONGEST_DIFF = 400  # lines
+LONGEST_LINE = 1_000  # characters
+MOST_FILES = 50  # that one call has changed
+LARGEST_DIFFS = 1_000_000  # characters of all changes of files
 
 OUTSIDE = "outside"
 MARKS = (
@@ -53,9 +59,10 @@ class PageModel:
     at which turns begin. evidence: `[part, start, end]`, the characters of a command on which a verdict rests.
     """
 
-    def __init__(self, told: Callable[[Event], str] = attrgetter("name")) -> None:
-        """Begin without rows. told: an event in words."""
-        self._event_in_words = told
+    def __init__(self, told: Callable[[Event], str] = attrgetter("name"), files: FileHistory | None = None) -> None:
+        """Begin without rows. told: an event in words. files: those of the run, without records yet."""
+        self._event_in_words, self._files_of_run = told, files
+        self._room = LARGEST_DIFFS
         self.lanes: dict[str, int] = {OUTSIDE: 0}
         self.rows: list[dict[str, Any]] = []
         self.parts: list[Part] = []
@@ -78,6 +85,7 @@ class PageModel:
             self._took[data["draft"]] = data.get("duration")
         self.parts += [{"row": row, **part} for part in self._told(record)]
         self._note(record, first)
+        self._show_files(record, row)
         call = data.get("call")
         about = self._calls.get(call["id"] if isinstance(call, Mapping) else str(call))
         shown = {
@@ -131,6 +139,37 @@ class PageModel:
                 self.ended, self.open = True, {}
             case "answer_committed" if data["message"].get("text"):
                 self._said = data["message"]["text"]
+
+    def _show_files(self, record: Record, row: int) -> None:
+        """Add the files that a call changed to its answer; what others changed between calls is a part of its own."""
+        if self._files_of_run is None:
+            return
+        self._files_of_run.take(record)
+        changed = self._files_of_run.changed_at(record)
+        if not changed:
+            return
+        if record["name"] == "snapshot_taken":
+            words = f"{counted(len(changed), 'file')} changed since the last call, {changed[0].who}"
+            self.parts.append({"row": row, **_part("system", "files", words), "files": self._file_rows(changed)})
+            return
+        proposed, answer = self.parts[self._calls[record["data"]["call"]]], self.parts[-1]
+        answer["undo"] = self.rows[proposed["row"]]["step"]
+        if len(changed) > 1 or not proposed.get("diff"):  # else the call shows it
+            answer["files"] = self._file_rows(changed)
+
+    def _file_rows(self, changed: Sequence[FileChange]) -> list[dict[str, Any]]:
+        """Return the changes of files, as many lines as the page has room for, and how many were left out."""
+        rows = []
+        for each in changed[:MOST_FILES]:
+            whole = each.lines[2:] if each.lines[0].startswith("--- a/") else each.lines  # the path stands above
+            lines = [shortened(line, LONGEST_LINE) for line in whole[:LONGEST_DIFF]]
+            size = sum(map(len, lines))
+            lines = lines if size <= self._room else []
+            self._room -= size if lines else 0
+            rows.append({"path": each.path, "kind": each.kind, "lines": lines, "more": len(whole) - len(lines)})
+        if (left := len(changed) - MOST_FILES) > 0:
+            rows.append({"path": f"{counted(left, 'more file')} changed", "kind": "", "lines": [], "more": 0})
+        return rows
 
     def _underline(self, data: Data) -> None:
         part = self._calls.get(str(data["call"]))

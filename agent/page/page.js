@@ -114,6 +114,12 @@ function partElement(number) {
   if (part.tree && cut) text.classList.add("cut");
   const said = el("div", {class: "said"}, text);
   if (part.diff) said.append(diffElement(part.diff));
+  if (part.files) said.append(filesElement(number, part.files));
+  if (data.live && part.undo) {
+    const title = "make the files what they were before this call";
+    const words = "undo to before this call";
+    said.append(el("button", {class: "more undo", title, onclick: () => confirmUndo(part.undo)}, words));
+  }
   const unfold = () => { unfolded.add(number); made.replaceWith(partElement(number)); };
   const more = part.tree ? "show all" : `${lines.length - FOLD} more lines`;
   if (cut) said.append(el("button", {class: "more", onclick: unfold}, more));
@@ -146,6 +152,18 @@ function underlined(number, text) {
 function diffElement(lines) {
   const sorts = {"+": "add", "-": "del", "@": "at"};
   return el("pre", {class: "diff"}, ...lines.map(line => el("span", {class: sorts[line[0]] ?? ""}, line || " ")));
+}
+
+// What changed in files: folded, and open as long as the reader has it open.
+function filesElement(number, files) {
+  const fold = (key, summary, ...content) => el("details", {open: unfolded.has(key) ? "" : null,
+    ontoggle: event => event.target.open ? unfolded.add(key) : unfolded.delete(key)},
+    el("summary", {}, ...summary), ...content);
+  const rows = files.map(({path, kind, lines, more}) => !kind ? el("p", {}, path) : fold(`${number} ${path}`,
+    [el("b", {}, kind), ` ${path}`], ...(lines.length ? [diffElement(lines)] : []),
+    ...(more ? [el("p", {}, `${more} more lines; bpagent diff shows them`)] : [])));
+  const names = files.slice(0, FOLD).map(({path}) => path).join(", ") + (files.length > FOLD ? ", …" : "");
+  return el("div", {class: "files"}, fold(`${number} files`, [`files: ${names}`], ...rows));
 }
 
 // Blocks: turns in pieces, which are drawn when they come near.
@@ -391,6 +409,7 @@ async function act(decision) {
 }
 
 const state = el("span", {class: "count"}), said = el("span", {class: "why", role: "status"});
+const undoing = el("div", {class: "questions"});
 const questions = el("div", {class: "questions"}), controls = el("div", {class: "controls"}, questions);
 
 function drawQuestions() {
@@ -402,13 +421,25 @@ function drawQuestions() {
   }));
 }
 
+function confirmUndo(step) {
+  const decide = async yes => {
+    undoing.replaceChildren();
+    if (yes) await act({do: "undo", step});
+    if (yes) said.textContent ||= `the files are what they were before step ${step}`;
+  };
+  undoing.replaceChildren(el("div", {class: "ask"}, el("b", {}, `Make the files what they were before step ${step}?`),
+    el("button", {class: "yes", onclick: () => decide(true)}, "undo"),
+    el("button", {class: "no", onclick: () => decide(false)}, "leave them")));
+  undoing.querySelector("button").focus();
+}
+
 function follow() {
   const words = el("input", {placeholder: "tell the model something", "aria-label": "steer"});
   const steer = () => { if (words.value.trim()) act({do: "steer", text: words.value}); words.value = ""; };
   words.addEventListener("keydown", event => event.key === "Enter" && steer());
   controls.append(words, el("button", {onclick: steer}, "steer"),
     el("button", {class: "no", onclick: () => act({do: "stop"})}, "stop"));
-  document.body.append(el("div", {class: "live"}, controls, state, said));
+  document.body.append(el("div", {class: "live"}, undoing, controls, state, said));
   drawQuestions();
   const again = async () => { await ask(); setTimeout(again, data.ended ? 3000 : 500); };
   again();

@@ -14,7 +14,7 @@ from agent.presets import PRESETS, preset_named
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.vocabulary.errors import meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
-from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_command_rule, read_rule
+from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule, flaws_of, read_command_rule, read_rule
 
 # Configurations
 
@@ -220,7 +220,12 @@ def _with_levels(policy: Policy, levels: Node | None) -> Policy:
     names = tuple(dict.fromkeys(rule.name for rule in policy.rules))
     levels.mapping(*names)
     chosen = {name: Level(node.one_of(LEVELS)) for name in names if (node := levels.get(name)) is not None}
-    return evolve(policy, rules=tuple(evolve(rule, level=chosen.get(rule.name, rule.level)) for rule in policy.rules))
+    return evolve(policy, rules=tuple(_at_level(rule, chosen.get(rule.name)) for rule in policy.rules))
+
+
+def _at_level(rule: Rule, level: Level | None) -> Rule:
+    """Return a rule at a level that the user chose, who is obeyed also where a loss could be undone."""
+    return rule if level is None else evolve(rule, level=level, undoable=False)
 
 
 # Rules about commands

@@ -354,7 +354,7 @@ class Context(Projection):
         self._first, self._preface = first, preface
 
     def _learn(self, failed: InferenceFailed) -> None:
-        """Show less after a server's error: no images that it refused; half, then a third, of one that is too long.
+        """Show less after a server's error: no images that it refused; half, then a fourth, of one that is too long.
 
         The size that the server would take is unknown.
         """
@@ -363,7 +363,7 @@ class Context(Projection):
         if failed.reason == "images_refused":
             self._refused = self._conversation.length
         elif failed.reason == "context_length_exceeded":
-            shown = self.tokens // 2 if self._limit is None else min(self.tokens, self._limit) // 3
+            shown = self.tokens // 2 if self._limit is None else min(self.tokens, self._limit) // 4
             self._limit = max(1, shown)
 
     FOLDS: ClassVar = {

@@ -618,7 +618,8 @@ class Agent:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
-        self.toolbox.is_kept = self.keeper is not None
+        if self.keeper is not None:
+            self.toolbox.kept = self.keeper.snapshots.roots
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -760,12 +761,16 @@ class Agent:
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
+        taken: list[SnapshotTaken] = []
         with running(self):
             for step in steps:
                 self.journal.take_up(step)
                 self.toolbox.take_up(step.event)
-                if self.keeper is not None and isinstance(step.event, SnapshotTaken):
-                    self.keeper.take_up(step.event)
+                if isinstance(step.event, SnapshotTaken):
+                    taken.append(step.event)
+        if self.keeper is not None and taken and _is_kept(self.keeper, taken[-1].snapshot):
+            for each in taken:  # else they are of another workspace, or have gone, and new ones get a new name
+                self.keeper.take_up(each)
         self.lost_processes = self.journal.tracker.state.background
         self.journal.tracker.end_background("run", "program")
 
@@ -844,6 +849,10 @@ class Agent:
             log = LogWriter(log, self.header(), redaction, late=late)
         self.toolbox.own = (os.path.realpath(log.path),)
         return log
+
+
+def _is_kept(keeper: Keeper, snapshot: str) -> bool:
+    return snapshot in keeper.snapshots.names(snapshot.rpartition("/")[0])
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from agent.tools.background import Processes, make_process_tools
 from agent.tools.definition import PerAgent, Tool, Toolbox, ignore, tool
-from agent.tools.files import in_utf8, make_edit, make_ls, make_read, make_write
+from agent.tools.files import KnownContents, in_utf8, make_edit, make_ls, make_read, make_write
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
 from agent.tools.search import make_find, make_grep, make_list_files
@@ -23,7 +23,7 @@ from agent.vocabulary.messages import ToolResult
 from constitution import DENIED_PATHS, is_dangerous_command
 
 
-def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
+def make_read_file(workspace: Workspace, *, output_limit: int, known: KnownContents) -> Tool:
     """Return the tool `read_file`; `output_limit` is in bytes."""
 
     @tool(category="read", parallel=True)
@@ -36,6 +36,7 @@ def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
         with workspace.open_read(path) as file:
             content = in_utf8(file).read(output_limit + 1)
             total = max(os.fstat(file.fileno()).st_size, len(content))
+            known.note(workspace, path, file)
         details = {"bytes": total, "truncated": len(content) > output_limit}
         return ToolResult(keep_head(content, output_limit, total) or "(empty file)", details=details)
 
@@ -107,11 +108,12 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
     files = chosen.files or workspace
     start = workspace.root if chosen.files is None else chosen.files.root
     processes = chosen.processes if chosen.commands is None else None  # remote processes could not be ended
+    known = KnownContents()
     tools = (
-        make_read(files, resize_pictures=chosen.resize_pictures),
+        make_read(files, resize_pictures=chosen.resize_pictures, known=known),
         make_shell_tool(start, chosen.shell, commands=chosen.commands, processes=processes),
-        make_edit(files),
-        make_write(files),
+        make_edit(files, known=known),
+        make_write(files, known=known),
         make_grep(files),
         make_find(files),
         make_ls(files),
@@ -174,13 +176,13 @@ def make_collection(
 
     With `processes` commands may stay in the background, and the tools for these come last.
     """
-    root, sessions, limit = workspace.root, PerAgent(Session), shell.retention.limit
+    root, sessions, limit, known = workspace.root, PerAgent(Session), shell.retention.limit, KnownContents()
     make = {
         "bash": lambda: make_shell_tool(root, shell, sessions=sessions, processes=processes),
         "run_command": lambda: make_shell_tool(root, shell, name="run_command", sessions=sessions, processes=processes),
         "terminal": lambda: make_terminal(root, shell, processes),
-        "read_file": lambda: make_read_file(workspace, output_limit=limit),
-        "write_file": lambda: make_write(workspace, name="write_file"),
+        "read_file": lambda: make_read_file(workspace, output_limit=limit, known=known),
+        "write_file": lambda: make_write(workspace, name="write_file", known=known),
         "list_directory": lambda: make_list_directory(workspace, output_limit=limit),
         "list_files": lambda: make_list_files(workspace),
     }

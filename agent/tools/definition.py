@@ -111,9 +111,8 @@ class Tool:
     gets its recorded results when a run is resumed. `run_over`: awaited when a run has ended, or rests. `quick`:
     `function` is synchronous, never waits, and returns within about a millisecond; it can be neither cancelled nor
     timed out. `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it
-    starts is confined, empty for a tool that starts nothing, or not in a sandbox; `confine` gives the words before a
-    program that starts in a folder, to confine it alike. `opaque`: nothing is known about what a call does, and the
-    user is asked. Tools are compared by identity.
+    starts is confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what
+    a call does, and the user is asked. Tools are compared by identity.
     """
 
     name: str
@@ -134,7 +133,6 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
-    confine: Callable[[str], tuple[str, ...]] | None = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
 
@@ -432,7 +430,7 @@ class Toolbox:
         self.workspace = workspace
         self._suggests = suggests
         self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
-        self.is_kept = False  # whether the workspace is kept before each change, so that no change loses work
+        self.kept: tuple[str, ...] = ()  # folders of which a snapshot is taken before each call that may change files
 
     @cached_property
     def home(self) -> str:
@@ -496,10 +494,6 @@ class Toolbox:
     def sandbox(self) -> str:
         """The level at which commands are confined; empty if no tool is."""
         return next((tool.sandbox for tool in self.tools if tool.sandbox), "")
-
-    def confine(self, cwd: str) -> tuple[str, ...]:
-        """Return the words that confine a program of ours as commands of the tools are. Raises CannotStart."""
-        return next((tool.confine(cwd) for tool in self.tools if tool.confine is not None), ())
 
     async def run(self, call: ToolCall, progress: Callable[[str], None], rights: tuple[str, ...] = ()) -> ToolResult:
         """Run a call with these rights and return its one result; any failure is an error result."""

@@ -9,11 +9,13 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from typing import Annotated, BinaryIO
 
 from attrs import evolve, frozen
 
-from agent.tools.definition import Tool, tool
+from agent.tools.definition import PerAgent, Tool, tool
 from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_lines
 from agent.tools.schemas import Limits, Path, encoded
 from agent.tools.workspace import Files
@@ -82,6 +84,39 @@ def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int,
     return Page(cut, first, first + cut.kept_lines - 1, line - 1 + ends_open, exact=not piece)
 
 
+class KnownContents:
+    """The contents of files as each agent has last read or written them, so that it replaces no other one unseen."""
+
+    def __init__(self) -> None:
+        self._digests = PerAgent[dict[str, str]](dict)
+
+    def note(self, files: Files, path: str, file: BinaryIO) -> None:
+        """Remember an open file as it is; one that is too large to be edited is not remembered."""
+        if os.fstat(file.fileno()).st_size <= _LARGEST_EDITED:
+            file.seek(0)
+            self._digests.own[files.resolve(path)] = _digest_of(file)
+
+    def note_written(self, files: Files, path: str, content: bytes) -> None:
+        """Remember what was written to a file."""
+        self._digests.own[files.resolve(path)] = sha256(content).hexdigest()
+
+    def check(self, files: Files, path: str) -> None:
+        """Raise ToolError for a file that has other content than the agent has read or written."""
+        known = self._digests.own.get(files.resolve(path))
+        if known is None:
+            return
+        with suppress(OSError), files.open_read(path) as file:
+            if _digest_of(file) != known:
+                raise ToolError(f"{path} has changed since you read it, and was not written; read it again first")
+
+
+def _digest_of(file: BinaryIO) -> str:
+    digest = sha256()
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
 # Pictures.
 
 LONGEST_EDGE = 2000  # pixels
@@ -140,8 +175,9 @@ def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
 # The tools `read` and `ls`.
 
 
-def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
+def make_read(files: Files, *, resize_pictures: bool = True, known: KnownContents | None = None) -> Tool:
     """Return the tool `read`; pictures are made to fit 2000x2000 pixels unless `resize_pictures` is false."""
+    contents = known or KnownContents()
 
     @tool(category="read", parallel=True)
     def read(
@@ -163,6 +199,8 @@ def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
             kind = media_type(file.read(16))
             file.seek(0)
             if kind is None:
+                contents.note(files, path, file)
+                file.seek(0)
                 return _text(file, path, offset or 1, limit)
             image, words = prepare(file.read(MOST_PICTURE_BYTES + 1), kind, resize=resize_pictures)
         return ToolResult(f"[picture {path}: {words}]", images=(image,))
@@ -349,19 +387,24 @@ def _places(text: str, wanted: str) -> list[int]:
 # The tools `write` and `edit`.
 
 
-def make_write(files: Files, *, name: str = "write") -> Tool:
-    """Return the tool `write`, under any name."""
+def make_write(files: Files, *, name: str = "write", known: KnownContents | None = None) -> Tool:
+    """Return the tool `write`, under any name. `known`: shared with the tools that read."""
+    contents = known or KnownContents()
 
     @tool(category="write", name=name)
     def write(path: Annotated[str, Path("write")], content: str) -> ToolResult:
         """Write a text file, replacing what was there; missing directories are made.
+
+        A file that has changed since you read it is not replaced: read it again first.
 
         Args:
             path: the file, relative or absolute
             content: all of the file's new text
         """
         written = encoded(content, "content", holds_nul=True)
+        contents.check(files, path)
         replace(files, path, written)
+        contents.note_written(files, path, written)
         return ToolResult(f"wrote {len(written)} bytes to {path}", details={"bytes": len(written)})
 
     return write
@@ -378,8 +421,9 @@ def replace(files: Files, path: str, content: bytes) -> None:
         raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
 
 
-def make_edit(files: Files) -> Tool:
+def make_edit(files: Files, *, known: KnownContents | None = None) -> Tool:
     """Return the tool `edit`."""
+    contents = known or KnownContents()
 
     @tool(category="write")
     def edit(path: Annotated[str, Path("write")], oldText: str, newText: str) -> ToolResult:  # noqa: N803, as in S2
@@ -403,7 +447,9 @@ def make_edit(files: Files) -> Tool:
         after, exact = edited(text, oldText, newText, path)
         if not (newText.isascii() or _is_whole(text)):
             raise ToolError(f"{path} is not in UTF-8, and what else it is in is not known; {_CURE_OF_ENCODING}")
-        replace(files, path, mark + after.encode(encoding, "surrogateescape"))
+        written = mark + after.encode(encoding, "surrogateescape")
+        replace(files, path, written)
+        contents.note_written(files, path, written)
         diff, line = compare(text, after, path)
         shown = diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         tolerated = "" if exact else " (typographic signs in oldText were not exactly those of the file)"

@@ -54,6 +54,9 @@ ADDRESSES = frozenset(["url", "urls", "uri", "endpoint", "address"])
 PATHS = frozenset(["path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder", "cwd"])
 """Words in the names of parameters, with the meaning of these parameters."""
 
+_SCHEMA = "bpagent/schema"
+"""The key of a tool's schema in its metadata."""
+
 _logger = logging.getLogger(__name__)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -93,7 +96,7 @@ async def mcp_tools(
             try:
                 yield tuple(evolve(each, cwd=lambda: here) for each in tools)
             except BaseException as error:
-                if is_cancellation(error):
+                if is_cancellation(error) and not isinstance(error, KeyboardInterrupt):
                     raise
                 failure = error
     except Exception as error:
@@ -218,7 +221,7 @@ class _Readable:
         return message
 
     def _row(self, listed: Any) -> dict[str, Any] | None:
-        """Return what we use of a listed tool, or None."""
+        """Return what we use of a listed tool, or None. Its schema is kept where the client does not read it."""
         row = listed if isinstance(listed, dict) else {}
         name, schema = row.get("name"), row.get("inputSchema")
         written = {"type": "object", **({} if schema is None else schema)} if isinstance(schema, dict | None) else {}
@@ -227,7 +230,9 @@ class _Readable:
             return None
         texts = {key: row[key] for key in ("title", "description") if isinstance(row.get(key), str)}
         known = {word: value for word, value in written.items() if value is not None}
-        return {"name": name, **texts, "inputSchema": known}
+        if known.get("properties") == []:  # PHP's empty object
+            known["properties"] = {}
+        return {"name": name, **texts, "inputSchema": {"type": "object"}, "_meta": {_SCHEMA: known}}
 
 
 def _leave_out(program: str, name: object, why: object) -> None:
@@ -294,7 +299,7 @@ def _as_tool(
     timeout: float,
     program: str,
 ) -> Tool:
-    category, shape = declared or "write", foreign_shape(listed.input_schema)
+    category, shape = declared or "write", foreign_shape((listed.meta or {})[_SCHEMA])
     marks = tuple(_marks(shape.written, category))
 
     async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
@@ -360,15 +365,34 @@ def _told(part: Any, images: list[Image]) -> str:
 def _decoded(data: str, kind: str, about: str, images: list[Image]) -> str:
     """Return binary data in words: a text is shown, a picture added to `images`, all else is named."""
     try:
-        content = base64.b64decode(data)
+        content = _bytes_in(data)
     except ValueError:
         return f"[{about}: {kind}, which is damaged: it is no base64]"
-    if kind.startswith("text/"):
+    if _TEXTS.match(kind):
         return f"[{about}]\n{content.decode('utf-8', 'replace')}"
     if not kind.startswith("image/"):
         return f"[{about}: {kind or 'binary'}, {len(content)} bytes, which are not shown]"
     images.append(Image(kind, content))
     return f"[{about}: {kind}]"
+
+
+_TEXTS = re.compile(r"text/|[^;]*\b(json|xml|yaml|toml|javascript|typescript|sql|x-sh)\b")
+"""Kinds of data that are text, SVG pictures among them."""
+
+
+def _bytes_in(data: str) -> bytes:
+    """Return what base64 holds, also in a data URL, in lines, without padding or in the alphabet of URLs.
+
+    Raises ValueError for anything else, or nothing.
+    """
+    digits = "".join(data.rpartition(",")[2].split()).translate(_OF_URLS).rstrip("=")
+    content = base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
+    if not content:
+        raise ValueError("there is nothing")
+    return content
+
+
+_OF_URLS = str.maketrans("-_", "+/")
 
 
 def _is_told(value: Any, text: str) -> bool:

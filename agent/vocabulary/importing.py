@@ -6,7 +6,8 @@ The file is executed, so only names that a user wrote may come here.
 import ast
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -140,12 +141,23 @@ def _run_file(path: Path, version: tuple[int, ...]) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[path.name] = module
     known = set(sys.modules)
-    spec.loader.exec_module(module)
+    with _without_bytecode():
+        spec.loader.exec_module(module)
     for name in sys.modules.keys() - known:
         file = Path(getattr(sys.modules[name], "__file__", None) or "")
         if file.parent == path.parent:
             _BESIDE[name] = (file, _version(file))
     return module
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Write no bytecode: of a file that changes within a second to one of equal size, Python would use the old one."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _reason(error: BaseException, where: str) -> str:

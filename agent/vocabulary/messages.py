@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import count, islice
+from operator import attrgetter
 from typing import Any, Literal, overload
 
-from attrs import field, frozen, validators
+from attrs import evolve, field, frozen, validators
 
 from bp import FrozenMapping
 
@@ -138,6 +139,25 @@ def with_notices(text: str, images: Iterable[Image], why: str) -> str:
 
 Message = UserMessage | AssistantMessage | ToolMessage
 
+LONGEST_ID = 64
+"""Characters of a call id that providers take."""
+
+
+def unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
+    """Return unique ids: the model's, unless missing, too long, or used before in this turn. Ours have nine letters
+    and digits, the strictest form that a provider requires: `c0002p001`.
+    """
+    taken = set(map(attrgetter("id"), requested))
+    seen: set[str] = set()
+    for position, call in enumerate(requested):
+        id = call.id
+        if not id.strip() or len(id) > LONGEST_ID or id in seen:
+            id = next(ours for number in count(position) if (ours := f"c{turn:04}p{number:03}") not in taken)
+        taken.add(id)
+        seen.add(id)
+        yield id
+
+
 NO_RESULT = "no result recorded: the conversation broke off while this call was open; its outcome is unknown"
 NO_CALL = "[the result of a call that is not in this conversation]"
 
@@ -145,31 +165,35 @@ NO_CALL = "[the result of a call that is not in this conversation]"
 def with_calls_answered(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return a conversation that every provider takes: after a call comes its result, before all else.
 
-    A call without a result gets an error, a result without its call becomes a message of the user.
+    A call without a result gets an error, a result without its call becomes a message of the user; ids that are empty,
+    too long, or there twice become ours, and empty answers are left out.
     """
     turns: list[list[Message]] = [[]]
     for message in messages:
         if isinstance(message, AssistantMessage):
             turns.append([])
-        turns[-1].append(message)
-    return tuple(message for turn in turns for message in _answered(turn))
+        if message != AssistantMessage():
+            turns[-1].append(message)
+    return tuple(message for number, turn in enumerate(turns) for message in _answered(turn, number))
 
 
-def _answered(turn: Sequence[Message]) -> Iterator[Message]:
+def _answered(turn: Sequence[Message], number: int) -> Iterator[Message]:
     """Yield an assistant message, the results of its calls, and the messages that follow."""
-    asked = [message for message in turn[:1] if isinstance(message, AssistantMessage)]
     others: list[Message] = []
-    unanswered = [call.id for message in asked for call in message.calls]
-    yield from asked
-    for message in turn[len(asked) :]:
-        if not isinstance(message, ToolMessage):
+    unanswered: list[tuple[str, str]] = []  # the ids of calls, as given and as kept
+    for message in turn:
+        if isinstance(message, AssistantMessage):  # the first message, if any
+            ids = [*unique_ids(message.calls, number)]
+            unanswered = [(call.id, id) for call, id in zip(message.calls, ids, strict=True)]
+            yield evolve(message, calls=tuple(evolve(call, id=id) for call, id in zip(message.calls, ids, strict=True)))
+        elif not isinstance(message, ToolMessage):
             others.append(message)
-        elif message.call_id in unanswered:
-            unanswered.remove(message.call_id)
-            yield message
+        elif asked := next((ids for ids in unanswered if ids[0] == message.call_id), None):
+            unanswered.remove(asked)
+            yield evolve(message, call_id=asked[1])
         else:
             others.append(UserMessage(f"{NO_CALL}\n{message.text}", message.images))
-    yield from (ToolMessage(call, ToolResult(NO_RESULT, is_error=True)) for call in unanswered)
+    yield from (ToolMessage(id, ToolResult(NO_RESULT, is_error=True)) for _, id in unanswered)
     yield from others
 
 

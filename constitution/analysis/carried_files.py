@@ -14,7 +14,7 @@ from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Change, Command, Found, Script, Set, Started, Steps, What
 from constitution.effects import UNKNOWN, Effect
 from constitution.tables import expression, pattern
-from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
+from constitution.tables.rows import Holds, Variable, is_prompt, options_in, read_line, variable_of
 from constitution.zones import FETCHED, is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
@@ -106,16 +106,21 @@ def repository(command: Command) -> Steps:
     line = command.read(GIT_TAKES, to_operand=True)
     if not line.operands or (line.operands[0] in ("clone", "init", "ls-remote", "help") and not line.value_of("-C")):
         return
-    folders = line.value_of("-C", "--git-dir", "--work-tree") or (".",)
     for folder in line.value_of("--work-tree"):
         yield Found(Effect.WRITE, path=folder)
-    for folder in folders:
+    for folder in folders_of_git(command.argv[1:]):
         if any(not is_within(path, command.start) for path in command.absolute(folder)):
             yield Found(Effect.CARRIED, path=folder, says=OF_ANOTHER)
         if "--bare" in line.flags or any(_is_bare(path, command.disk) for path in command.absolute(folder)):
             yield Found(
                 Effect.CONFIGURE_TOOL, says="use a repository within the workspace, whose settings can start programs"
             )
+
+
+def folders_of_git(words: list[str]) -> tuple[str, ...]:
+    """Return the folders in which `git` works with these words."""
+    line = read_line(words, options_in(GIT_TAKES), to_operand=True)
+    return line.value_of("-C", "--git-dir", "--work-tree") or (".",)
 
 
 def _is_bare(path: str, disk: Disk) -> bool:

@@ -1,11 +1,7 @@
 """Clients of other machines and their settings: downloads, uploads, and commands that they run."""
 
 import re
-from collections.abc import Sequence
 
-from attrs import evolve
-
-from constitution.analysis.file_flow import LOST, losses
 from constitution.analysis.program_rows import found_in
 from constitution.analysis.steps import Change, Command, Found, Placed, Script, Started, Steps, What, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
@@ -275,7 +271,6 @@ def copy(command: Command) -> Steps:
     for source in sources if command.name == "mv" else ():
         if target == "/dev/null":
             yield Found(Effect.DELETE_TREE, path=source)
-            yield Found(Effect.DISCARD, path=source, says="delete {path}")
         elif is_private(source):
             yield Found(Effect.READ, path=source, says="give {path}, which looks like a secret, another name")
     if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
@@ -285,7 +280,7 @@ def copy(command: Command) -> Steps:
             yield Change(What.LINKED, (behind, target))
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
-            yield Change(What.RENAMED if command.name == "mv" else What.COPIED, (source, copied))
+            yield Change(What.COPIED, (source, copied))
 
 
 def tee(command: Command) -> Steps:
@@ -311,7 +306,7 @@ def clone(words: list[str]) -> Steps:
 
 
 def unpack(command: Command) -> Steps:
-    """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
+    """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive."""
     line = command.read("-f --file -C --directory -d")
     files = (*line.value_of("-f", "--file"), *line.operands)
     folders = line.value_of("-C", "--directory", "-d") or (".",)
@@ -319,22 +314,6 @@ def unpack(command: Command) -> Steps:
     if any(flow.origin is Origin.FETCHED for flow in flows):
         for folder in folders:
             yield Change(What.FETCHED, (folder,))
-    if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
-        named = [file for file in files if sign("archive").search(file)]
-        yield from _replaced(folders, named[:1], command)
-
-
-def _replaced(folders: tuple[str, ...], archives: Sequence[str], command: Command) -> Steps:
-    """Report which files in folders may be replaced, other than the archives, and cannot be brought back."""
-    if not command.disk.unsaved:
-        yield from (Found(Effect.DISCARD, path=folder) for folder in folders)  # the caller looks at the disk
-    else:
-        read = {path for file in archives for path in command.absolute(file)}
-        unsaved = tuple(file for file in command.disk.unsaved if file not in read)
-        disk = evolve(command.disk, unsaved=unsaved)
-        for path in (path for folder in folders for path in command.absolute(folder)):
-            for lost in losses(path, disk, command.start):
-                yield Found(Effect.HISTORY_LOSS, says=f"perhaps replace {lost}, {LOST}")
 
 
 def builds(command: Command) -> Steps:

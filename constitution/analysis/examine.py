@@ -1,15 +1,15 @@
 """Findings of a simple command: unwraps it, looks its program up, and carries out the steps of every analysis."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import islice
 
 from constitution.action import NO_HOME, NOTHING_FOUND, Action, Disk
 from constitution.analysis import clients, output, search, shells, steps
-from constitution.analysis.carried_files import assigned, carried, given, repository
+from constitution.analysis.carried_files import assigned, carried, folders_of_git, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects, undescribed
-from constitution.analysis.file_flow import LOST, Files, loses, losses, scripts_of
+from constitution.analysis.file_flow import Files, scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
@@ -151,6 +151,7 @@ class Examination:
         self._told: dict[tuple[str, str], Effect] = {}  # descriptions of what programs do with paths
         self._links: dict[str, str] = {}  # links made by the script itself, with their targets
         self._invoking: tuple[str, ...] = ()  # the present command of the call itself
+        self._folders: tuple[str, ...] = (".",)  # those in which the present command works
         self._production = False  # a variable selects production for programs
         self._placing = False  # the present script is one that runs at every start
         self._inside = False  # in a throw-away container: only effects outside of it count
@@ -176,8 +177,6 @@ class Examination:
         todo = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
         if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
             todo.append(Found(Effect.DELETE, target, says="empty {path}"))
-        elif operator in REPLACES:
-            todo.append(Found(Effect.DISCARD, target, says="replace {path}"))
         self._carry_out_of_no_command(todo, walk)
         if operator in REPLACES:
             self._made.update(self._targets(target, walk))
@@ -202,9 +201,11 @@ class Examination:
     def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         """Examine a command with partly known words; return its output."""
         within_a_script = walk.outer is not None or bool(walk.active)
-        before, self._invoking = self._invoking, () if within_a_script else self._invoking or tuple(argv)
+        before = self._invoking, self._folders
+        self._invoking = () if within_a_script else self._invoking or tuple(argv)
+        self._folders = folders_of_git(argv[1:]) if program_name(argv[0]) == "git" else (".",)
         flow = self._examined(argv, stdin, walk)
-        self._invoking = before
+        self._invoking, self._folders = before
         return flow
 
     # A command
@@ -389,9 +390,9 @@ class Examination:
                     self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
             case steps.Wrote(file, flow):
                 self.wrote(file, flow, walk)
-            case Change((What.COPIED | What.RENAMED) as what, (source, target)):
+            case Change(What.COPIED, (source, target)):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
-                    self._files.copy(one, other, moves=what is What.RENAMED)
+                    self._files.copy(one, other)
                     self._made.add(other)
             case Change(What.LINKED, (target, link)):
                 self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
@@ -454,7 +455,8 @@ class Examination:
         if path is None:
             self._watch(effect, effect in effects_called("shows"), walk)
             said = says.replace("{path}", "something")
-            self.report(Finding(effect, "", said, program, walk.evidence, self._invoking))
+            for repository in self._repositories(walk) if effect in effects_called("of_repositories") else ("",):
+                self.report(Finding(effect, "", said, program, walk.evidence, self._invoking, repository))
             return
         places = self._absolute(path, walk)
         shows = effect in effects_called("shows") or (
@@ -503,8 +505,7 @@ class Examination:
     def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
         """Return the effect; None for a file argument of a program whose effect on it is reported otherwise."""
         if effect is not Effect.HANDLE:
-            if effect is not Effect.DISCARD:  # which is judged elsewhere too
-                self._told[where, program] = effect
+            self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
         if told in (Effect.READ, Effect.WRITE, *effects_called("deletes")):
@@ -517,33 +518,19 @@ class Examination:
         return not removed and all(folder in self.disk.folders for folder in folders)
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
-        """Add findings by facts on the disk: the matches of a pattern, unsaved work, other names of a file."""
-        for target, source in tuple(self._files.moved.items()) if effect in effects_called("deletes") else ():
-            if is_within(where, target) or is_within(target, where):
-                self._found_at(Effect.DISCARD, source + where[len(target) :], source, "delete {path}", program, walk)
+        """Add findings by facts on the disk: the matches of a pattern, other names of a file."""
         for match in self.disk.matches.get(where, "").split("\0")[:MATCHES] if GLOB.search(where) else ():
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
-        into = effect is Effect.WRITE and not GLOB.search(where)  # writing into a folder keeps its other files
-        kept = (effect in effects_called("deletes") and is_a(program, "renames")) or (
-            into and where not in self.disk.unsaved
-        )
-        lost = losses(where, self.disk, self.start) if loses(effect, program) and not kept else []
-        if (
-            effect in effects_called("deletes")
-            and self.executables
-            and not (kept or lost)
-            and is_within(where, self.start)
-        ):
-            shown = _shown(says, where.removeprefix(f"{self.start}/"))
-            self.because[f"{program} would {shown}, where no unsaved work is known"] = Effect.HISTORY_LOSS
-        for files in lost:
-            said = f"{says.replace('{path} recursively', files).replace('{path}', files)}, {LOST}"
-            self.report(Finding(Effect.HISTORY_LOSS, where, said, program, walk.evidence, self._invoking))
         if where in self.disk.linked and effect in (Effect.WRITE, Effect.PERMISSIONS):
             said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")
             self.report(Finding(effect, UNKNOWN, said, program, walk.evidence))
+
+    def _repositories(self, walk: Walk) -> Iterator[str]:
+        """Yield the repositories that the present command may work in, as far as the caller has found them."""
+        for folder in self._folders:
+            yield from self._targets(f"{folder}/.git", walk)
 
     def _absolute(self, word: str, walk: Walk) -> list[str]:
         """Return the paths that a word may name, before links are followed."""
@@ -607,10 +594,6 @@ def examined(action: Action) -> Examination:
             continue  # a long output of a command of this run
         says = f"{use.access} {use.given}"
         examination.report(Finding(Effect[use.access.upper()], use.resolved, says, action.tool, Evidence(use.given)))
-        for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
-            verb = "replace" if use.access == "write" else "delete"
-            says = f"{verb} {lost}, which version control could not bring back"
-            examination.report(Finding(Effect.HISTORY_LOSS, "", says, action.tool, Evidence(use.given)))
     for url in action.urls:
         says = f"reach {url[:80]} over the network"
         examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))

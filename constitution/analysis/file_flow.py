@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 
-from constitution.action import Disk
-from constitution.effects import Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import is_a, pattern
-from constitution.zones import FOUND, is_built, is_within
+from constitution.tables import pattern
+from constitution.zones import is_within
 
 MANY = 8
 """The highest number of contents, and of runs, followed for one file."""
@@ -20,7 +17,6 @@ class Files:
     """Files that were written, by absolute path. Order is ignored: a loop may run a file before it writes it."""
 
     def __init__(self) -> None:
-        self.moved: dict[str, str] = {}  # where files are now that the script itself moved, and where they were
         self.remotes: dict[str, str] = {}  # remotes that the script itself added
         self.fetched: list[str] = []  # cloned or unpacked folders
         self.recursive = False  # files that are being read: a file may run itself
@@ -37,10 +33,8 @@ class Files:
             for reader in list(self._readers.get(path, ())):
                 self._read(path, reader, flow)
 
-    def copy(self, source: str, target: str, *, moves: bool = False) -> None:
-        """Record that a file gets the content of another; `moves`: in its place."""
-        if moves:
-            self.moved[target] = source
+    def copy(self, source: str, target: str) -> None:
+        """Record that a file gets the content of another."""
         for flow in list(self._contents.get(source, ())):
             self.write(target, flow)
 
@@ -77,40 +71,6 @@ class Files:
         self.write(path, flow)
         return path
 
-
-def losses(path: str, disk: Disk, root: str) -> list[str]:
-    """Return the files of a path that version control could not restore, or why that is unclear.
-
-    Build products below `root` do not count. Several files are one entry.
-    """
-    folder, _, name = path.removesuffix(f"/{FOUND}").partition("/**/")
-    paths = disk.matches[path].split("\0") if path in disk.matches else [folder]
-    lost = [
-        file
-        for file in disk.unsaved
-        if any(is_within(file, one) for one in paths)
-        and not is_built(file.removeprefix(root))
-        and (not name or any(fnmatchcase(part, name) for part in file.removeprefix(folder).split("/")))
-    ]
-    if len(lost) > SHOWN:
-        lost = [*lost[: SHOWN - 1], f"{len(lost) - SHOWN + 1} more files"]
-    return [", ".join(file.removeprefix(root.rstrip("/") + "/") for file in lost)] if lost else []
-
-
-LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
-
-
-def loses(effect: Effect, program: str) -> bool:
-    """Return whether an effect of a program on a path destroys the previous content.
-
-    A written file is replaced, unless a row has `discard` or `keeps`. For a redirection the operator decides.
-    """
-    return effect in LOSES or (effect is Effect.WRITE and program != "the command" and not is_a(program, "keeps"))
-
-
-SHOWN = 4
-"""The highest number of files in a message."""
-LOST = "which version control could not bring back"
 
 CRON_TIMES = pattern(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
 UNIT_LINE = pattern(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")

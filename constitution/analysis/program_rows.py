@@ -119,53 +119,19 @@ OUTPUTS = re.compile(
 )
 
 
-ATTACHED_REPORTS = re.compile(
-    r"(?!.*(level|style|type|colou?r|verbos|limit|max|min|name$|config|template|input|from|glob|filter"
-    r"|[-_](port|host)))"
-    r"--?(?=\w{3})(?!(csv|json|xml|markdown)$)(?:[\w.-]*[-_.])?(out|export|report|[jx]unit|xml|html|json|csv"
-    r"|sarif|lcov|markdown|asciidoc"
-    r"|log|trace|dump|record|save|result|annotat|coverage|basetemp|fixes|testdox|xtree|massif|callgrind|cachegrind)[\w.-]*$",
-    re.I,
-)
-REPORTS = re.compile(
-    r"--?+(?!no-|with-|show-)(?:export-\w+|junit\w*|(?:\w+-)?(?:[jx]?unit|report|log|trace|dump|record|results?"
-    r"|coverage|sarif|testdox)-?"
-    r"(?:file|path|xml|json|html|junit|text|clover|out\w*)[\w-]*|[\w-]+-(?:report|file-output))$",
-    re.I,
-)
-"""Options whose value is often a file that is written: as `--report=FILE`, and as `--report-file FILE`."""
-
-
 @lru_cache(maxsize=4096)
-def _output_of(option: str, attached: bool) -> Effect | None:
-    """Return what a program does with the file that an option names: known outputs, and what may be replaced."""
-    if OUTPUTS.match(option):
-        return Effect.WRITE
-    return Effect.DISCARD if (ATTACHED_REPORTS if attached else REPORTS).match(option) else None
+def _is_output(option: str) -> bool:
+    return OUTPUTS.match(option) is not None
 
 
 def outputs(command: Command) -> Steps:
-    """Report the output paths in options of any program: `--outDir ~`, `--prefix=/usr`, `--export-json x.json`."""
-    for index, word in enumerate(command.argv):
-        if word[:1] != "-" or len(word) < 2:
-            continue
+    """Report the output paths in options of a known program: `--outDir ~`, `--prefix=/usr`."""
+    for index, word in enumerate(command.argv if is_known(command.name) else ()):
         name, equals, value = word.partition("=")
-        if (effect := _output_of(name, bool(equals))) is not None:
+        if word[:1] == "-" and len(word) > 1 and _is_output(name):
             path = value if equals else _following(index, command)
-            if effect is Effect.WRITE and path not in ("", "-"):
-                yield Found(effect if is_known(command.name) else Effect.DISCARD, path=path)
-                if "keeps" in command.kinds and command.absolute(path)[0] not in command.disk.folders:
-                    yield Found(Effect.DISCARD, path=path)
-            elif effect is Effect.DISCARD and (file := FILE.match(path)) and "script_runner" not in command.kinds:
-                yield Found(effect, path=file[1])
-        elif word[:2] == "-o" and not ("read_only" in command.kinds or "o_names_owner" in command.kinds):
-            path = word[2:] or _following(index, command)
-            if command.absolute(path)[0] not in command.disk.folders:
-                yield Found(Effect.DISCARD, path=path)
-
-
-FILE = pattern(r"(?!-|\w+://|[\d.]+$)(?=.*[./:=])(?:[\w-]+[:=])?([^:=,{}\s\0]+)$")
-"""One file, perhaps behind its format: `json:x.json`."""
+            if path not in ("", "-"):
+                yield Found(Effect.WRITE, path=path)
 
 
 def _following(index: int, command: Command) -> str:

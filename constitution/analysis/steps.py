@@ -121,7 +121,6 @@ class What(Enum):
 
     BEGUN = auto()  # FILE is run, which may lie in a downloaded folder
     COPIED = auto()  # from SOURCE to TARGET
-    RENAMED = auto()  # from SOURCE to TARGET
     LINKED = auto()  # TARGET gets the name LINK
     FETCHED = auto()  # the content of FOLDER is downloaded
     REMOTE = auto()  # NAME is a remote at ADDRESS

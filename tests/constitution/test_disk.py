@@ -1,13 +1,28 @@
 """What the caller found on the disk raises a verdict, or answers a doubt; without it a doubt stays one."""
 
-from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, Verdict, judge, mentions
+from attrs import evolve
+
+from constitution import (
+    DEFAULT,
+    GATED,
+    PASSTHROUGH,
+    STRICT,
+    WORKSPACE,
+    Action,
+    Disk,
+    Level,
+    Policy,
+    Verdict,
+    judge,
+    mentions,
+    read_rule,
+)  # fmt: skip
 from tests.constitution.examples import labelled_rows
 from tests.tables import rows
 
-UNSAVED = Disk(
+PROJECT = Disk(
     folders=("/ws/build", "/ws/src"),
     matches={"/ws/*.txt": "/ws/a.txt\0/ws/new.txt", "/ws/s*": "/ws/secret.pem\0/ws/src", "/ws/l*": "/ws/link"},
-    unsaved=("/ws/new.txt", "/ws/src/changed.py", "/ws/build/out.js", "/ws/x.log"),
     linked=("/ws/shared.txt",),
     repositories=("/ws/store",),
     declared=("left-pad", "typing-extensions"),
@@ -26,22 +41,14 @@ def commands(label: str) -> list[str]:
     return [command for said, command in labelled_rows("disk.tsv") if said == label]
 
 
-def test_the_user_is_asked_about_files_that_git_could_not_restore() -> None:
-    levels = {Level.ask: DEFAULT, Level.deny: GATED, Level.allow: PASSTHROUGH}
-    lost = commands("lost")
-
-    assert len(lost) > 50
-    assert [(at, it) for it in lost for at, policy in levels.items() if level(it, UNSAVED, policy) is not at] == []
-
-
 @rows("expected", [Level.allow, Level.ask])
-def test_files_that_can_be_restored_and_packages_that_the_project_names_are_no_question(expected: Level) -> None:
-    assert [command for command in commands(expected) if level(command, UNSAVED) is not expected] == []
+def test_packages_that_the_project_names_are_no_question(expected: Level) -> None:
+    assert [command for command in commands(expected) if level(command, PROJECT) is not expected] == []
 
 
 @rows("command", ["cat s*", "cat l*", "head -1 ./s*", "cp s* /tmp/"])
 def test_a_pattern_is_judged_by_what_it_stands_for(command: str) -> None:
-    assert level(command, UNSAVED) is not Level.allow
+    assert level(command, PROJECT) is not Level.allow
     assert level(command, FOUND) is Level.allow
 
 
@@ -51,7 +58,6 @@ def test_a_pattern_behind_a_link_stands_for_what_is_there() -> None:
 
     assert judge(action).level is Level.ask
     assert "/ws/temporary" in mentions("cd /ws; rm -rf temporary/*").paths
-    assert mentions("rm $PWD/new.txt").lost == ("new.txt",)
 
 
 def test_a_folder_that_is_there_can_be_gone_to() -> None:
@@ -61,38 +67,20 @@ def test_a_folder_that_is_there_can_be_gone_to() -> None:
 
 
 def test_a_file_that_has_another_name_elsewhere_is_not_written_unasked() -> None:
-    assert level("echo x >> shared.txt", UNSAVED) is Level.ask
-    assert level("cat shared.txt", UNSAVED) is Level.allow
-    assert level("rm shared.txt", UNSAVED) is Level.allow
+    assert level("echo x >> shared.txt", PROJECT) is Level.ask
+    assert level("cat shared.txt", PROJECT) is Level.allow
+    assert level("rm shared.txt", PROJECT) is Level.allow
 
 
 @rows("command", ["cd store && git log", "git -C store status", "git --git-dir=store log"])
 def test_a_repository_within_the_workspace_is_not_used_unasked(command: str) -> None:
-    assert level(command, UNSAVED) is Level.ask
+    assert level(command, PROJECT) is Level.ask
     assert level(command, FOUND) is Level.allow
-
-
-@rows(("access", "expected"), [("write", Level.ask), ("delete", Level.ask), ("read", Level.allow)])
-def test_a_file_tool_that_replaces_unsaved_work_is_asked_about_like_a_command(access: str, expected: Level) -> None:
-    use = PathUse("new.txt", "/ws/new.txt", access)  # type: ignore[arg-type]
-
-    assert judge(Action("x", "write", "/ws", home="/home/me", paths=(use,), disk=UNSAVED)).level is expected
-
-
-def test_a_question_names_what_is_lost() -> None:
-    action = Action("bash", "write", "/ws", home="/home/me", command="rm -rf src new.txt", disk=UNSAVED)
-
-    assert judge(action).reasons == (
-        "rm would delete src/changed.py, which version control could not bring back",
-        "rm would delete new.txt, which version control could not bring back",
-    )
 
 
 @rows(
     ("command", "explanation"),
     [
-        ("find src -name '*.pyc' -exec rm {} +", "rm would delete src/**/*.pyc, where no unsaved work is known"),
-        ("rm -rf build", "rm would delete build recursively, where no unsaved work is known"),
         ("npm i left-pad", "npm would install a package that the command names, which the project declares"),
         ("ls", "no rule objects"),
         ("echo x > saved.txt", "no rule objects"),
@@ -100,9 +88,53 @@ def test_a_question_names_what_is_lost() -> None:
 )
 def test_an_allowed_command_says_which_fact_decided(command: str, explanation: str) -> None:
     facts = {"ls": "/usr/bin/ls"}  # as of any caller that has looked at the disk
-    action = Action("bash", "write", "/ws", home="/home/me", command=command, disk=UNSAVED, executables=facts)
+    action = Action("bash", "write", "/ws", home="/home/me", command=command, disk=PROJECT, executables=facts)
     verdict = judge(action)
 
     assert verdict.level is Level.allow
     assert verdict.explanation == explanation
     assert judge(action, PASSTHROUGH) == Verdict.allow()
+
+
+UNDOABLE = [
+    "git reset --hard",
+    "git -C src clean -fdx",
+    "cd src && git stash drop",
+    "rm -rf *",
+    "rm .env",
+    "rm .git/index",
+]
+NOT_UNDOABLE = [
+    "echo x > .git/config",
+    "rm -rf .git",
+    "rm ~/notes.txt",
+    "cd .. && git reset --hard",
+    "git -C $A reset --hard",
+]
+
+
+@rows("policy", [DEFAULT, evolve(STRICT, known_only=False), evolve(WORKSPACE, blocklist=())])
+def test_a_loss_in_a_folder_that_is_kept_is_no_question_and_any_other_one_is(policy: Policy) -> None:
+    def level_where(command: str, *kept: str) -> Level:
+        return judge(Action("bash", "write", "/ws", home="/home/me", command=command, kept=kept), policy).level
+
+    assert [it for it in UNDOABLE if level_where(it, "/ws") is not Level.allow] == []
+    assert [it for it in UNDOABLE if Level.allow in (level_where(it), level_where(it, "/other"))] == []
+    assert [it for it in NOT_UNDOABLE if level_where(it, "/ws") is Level.allow] == []
+
+
+def test_policies_that_demand_more_ask_also_where_the_workspace_is_kept() -> None:
+    action = Action("bash", "write", "/ws", home="/home/me", command="git reset --hard", kept=("/ws",))
+    own = read_rule("ask history_loss name=mine")
+
+    assert judge(action, GATED).level is Level.deny
+    assert judge(action, DEFAULT.with_rules(own)).rule == "mine"
+
+
+def test_history_outside_of_what_is_kept_is_not_lost_unasked() -> None:
+    """A workspace within a repository, and a worktree of one elsewhere."""
+    action = Action("bash", "write", "/ws", home="/home/me", command="cd a; git reset --hard", kept=("/ws",))
+
+    assert mentions("cd a; git reset --hard").repositories == ("a/.git", ".git")
+    assert judge(action).level is Level.allow
+    assert judge(evolve(action, resolved={"a/.git": "/repository/.git"})).level is Level.ask

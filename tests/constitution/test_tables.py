@@ -223,11 +223,7 @@ def options_of(program: str) -> tuple[str, ...]:
 def deeds(command: str) -> set[tuple[Effect, str]]:
     """What is done to which path; to delete all of something is to delete it."""
     told = deeds_of(Action("bash", "write", "/ws", home="/home/me", command=command))
-    return {
-        (Effect.DELETE if "DELETE" in deed.effect.name else deed.effect, deed.path)
-        for deed in told
-        if deed.path and deed.effect is not Effect.DISCARD
-    }
+    return {(Effect.DELETE if "DELETE" in deed.effect.name else deed.effect, deed.path) for deed in told if deed.path}
 
 
 @rows("program", PROGRAMS)

@@ -97,7 +97,11 @@ class InspectModel:
             self._model = get_model(name, config=GenerateConfig(**{"max_retries": 0, **parameters}))
         except Exception as error:  # what it raises depends on the provider
             raise ModelError(f"Inspect has no model {name!r}: {error}") from error
-        self.name = f"inspect:{name}"
+        self.name, self._made_with = f"inspect:{name}", (name, dict(parameters))
+
+    def __reduce__(self) -> tuple[type["InspectModel"], tuple[str, dict[str, Any]]]:
+        """Be copied, and known in digests, by name and parameters: clients of providers have no value."""
+        return InspectModel, self._made_with
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return the model's answer. Raises ModelError."""
@@ -126,6 +130,7 @@ STOPPED: Mapping[str, StopReason] = {
     "max_tokens": "length",
     "model_length": "length",
     "content_filter": "content_filter",
+    "unknown": "incomplete",
 }
 
 

@@ -199,7 +199,7 @@ def account(chance: Random, number: int) -> Task:
         [
             read(PASSWD, "Who is there already?"),
             run(add, "The account."),
-            run(make_home, "The home.").or_else(run(f"mkdir -p root/home/{name}", "The home.")),
+            run(make_home, "The home.").or_else(run(f"install -d -m 755 root/home/{name}", "The home.")),
             run("rm -f root/etc/passwd-", "The copy of before can go."),
         ],
         1,

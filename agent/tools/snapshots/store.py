@@ -62,6 +62,7 @@ class Snapshots:
         limit: int = LIMIT,
     ) -> None:  # fmt: skip
         self.root = os.path.realpath(root)
+        self.roots = (self.root,)  # the folders that are kept
         digest = sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.folder = home / "snapshots" / f"{quote(os.path.basename(self.root)) or 'root'}-{digest}"
         self._refs = self.folder / "refs" / "snapshots"

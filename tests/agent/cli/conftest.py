@@ -98,7 +98,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The log of a run with a call that ran, one that nobody was there to approve, and one that was refused."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "workspace").mkdir()
-    steps = [*map(bash, ("echo hi", "git reset --hard", "rm -rf /no/such/folder")), "Done."]
+    steps = [*map(bash, ("echo hi", "touch .git/config", "rm -rf /no/such/folder")), "Done."]
     (folder / "script.json").write_text(json.dumps({"steps": steps}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(folder))

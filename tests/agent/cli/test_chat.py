@@ -191,7 +191,7 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
 def test_a_pipe_does_not_answer_a_pending_question(
     command: Command, process: Command, run_of: RunOf, log: Path
 ) -> None:
-    assert command(*run_of(bash("git reset --hard"), "Done."), "--approvals", "later", "--log", log).code == 5
+    assert command(*run_of(bash("touch .git/config"), "Done."), "--approvals", "later", "--log", log).code == 5
     before = log.read_bytes()
 
     answered = process("chat", "--continue", log, input="more\n")

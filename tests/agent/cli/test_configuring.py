@@ -134,8 +134,8 @@ mcp: ["touch started-by-the-project"]
 rules:
   - deny -- make deploy
   - deny upload network
-  - allow file=/usr/bin/git rule=lose_work -- git reset
-  - '"allow" file=/usr/bin/git rule=lose_work -- git reset'
+  - allow file=/usr/bin/git rule=write_history -- git reset
+  - '"allow" file=/usr/bin/git rule=write_history -- git reset'
 
 """
 
@@ -146,7 +146,7 @@ def test_an_untrusted_project_can_only_make_the_gate_stricter(
 ) -> None:
     project(HOSTILE)
 
-    header, *records = run(calls=[bash("make deploy"), bash("git reset --hard")])
+    header, *records = run(calls=[bash("make deploy"), bash("touch .git/config")])
 
     assert (header["preset"], header["configuration"]["policy"], header["configuration"]["env"]) == (
         *("default", "default", "allowlist"),
@@ -162,7 +162,7 @@ def test_an_untrusted_project_can_only_make_the_gate_stricter(
 
 @pytest.mark.slow
 def test_a_rule_of_a_project_lowers_no_denial(run: Run, project: Callable[[str], Path]) -> None:
-    project("rules: ['ask -- rm -rf /', 'ask -- git reset --hard']\n")
+    project("rules: ['ask -- rm -rf /', 'ask -- touch .git/config']\n")
 
     records = run(calls=[bash("rm -rf /")])
 

@@ -35,7 +35,7 @@ def log(recorded_log: Path) -> Path:
         (
             ("what-if", "--policy", "passthrough"),
             (
-                "  call_2  git reset --hard\n    then rejected: denied: no person present",
+                "  call_2  touch .git/config\n    then rejected: denied: no person present",
                 "    now  approved\n",
                 "the recording is valid up to line ",
                 "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise",
@@ -65,13 +65,13 @@ def test_a_call_allowed_by_a_user_rule_is_shown_so_during_and_after_the_run(
     command: Command, run_of: RunOf, home: Path, tmp_path: Path
 ) -> None:
     (home / ".bpagent").mkdir()
-    rule = f"commands: [{{allow: git reset --hard, file: {Path(shutil.which('git') or '').resolve()}}}]"
+    rule = f"commands: [{{allow: touch .git/config, file: {Path(shutil.which('touch') or '').resolve()}}}]"
     (home / ".bpagent" / "rules.yaml").write_text(rule)
-    words, log = run_of(bash("echo hi"), bash("git reset --hard"), "Done."), tmp_path / "log.jsonl"
+    words, log = run_of(bash("echo hi"), bash("touch .git/config"), "Done."), tmp_path / "log.jsonl"
 
     said = command(*words, "--log", log)
 
-    after_action = said.err.partition("action   git reset --hard\n")[2]
+    after_action = said.err.partition("action   touch .git/config\n")[2]
     assert after_action.startswith("system   allowed by a rule of yours, without a question\n")
     assert said.err.count("allowed by a rule") == 1
     (home / ".bpagent" / "rules.yaml").unlink()  # as it was then
@@ -254,6 +254,95 @@ def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
     said = command("fork", first, 999)
     assert said.code == 2
     assert re.search(r"has no step 999; its last one is \d\d, and turns begin at \d, \d\d; bpagent view", said.err)
+
+
+@pytest.fixture
+def changing(command: Command, run_of: RunOf, workspace: Path, log_of_changes: Path) -> tuple[Path, int]:
+    """The log of a run that changed a file twice, and the step at which the first change was done."""
+    (workspace / "a").write_text("mine\n")
+    calls = [{"call": {"tool": "bash", "arguments": {"command": f"echo {n} > a; touch new{n}"}}} for n in (1, 2)]
+    assert command(*run_of(*calls, "Done."), "--log", log_of_changes).code == 0
+    records = [json.loads(line) for line in log_of_changes.read_text().splitlines()[1:]]
+    return log_of_changes, next(record["step"] for record in records if record["name"] == "call_answered")
+
+
+@pytest.fixture
+def log_of_changes(tmp_path: Path) -> Path:
+    return tmp_path / "changes.jsonl"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_fork_goes_on_in_a_copy_with_the_files_of_the_step_under_another_protocol_and_model(
+    command: Command, changing: tuple[Path, int], script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log, step = changing
+    copy, rules, before = tmp_path / "copy", tmp_path / "rules.py", contents(workspace)
+    rules.write_text(NOTHING_TODAY)
+    other = script({"call": {"tool": "bash", "arguments": {"command": "echo other > b"}}}, "Other.")
+
+    made = command("fork", log, step, "--worktree", copy, "--protocol", f"{rules}:nothing_today", "--model", other)
+
+    assert (made.code, contents(copy)) == (0, {"a": "1\n", "new1": ""})
+    assert f"workspace {copy}" in made.err
+    again = ("resume", made.out.strip(), "--protocol", f"{rules}:nothing_today")
+    assert f"bpagent {' '.join(again)}" in made.err
+    assert command(*again).out == "Other.\n"
+    assert (contents(copy), contents(workspace)) == ({"a": "1\n", "new1": ""}, before)
+    assert "it is a holiday" in command("why", again[1], "call_2", *again[2:]).out
+    assert command("replay", *again[1:]).code == 0
+    refused = command("fork", log, step, "--worktree", copy)
+    assert (refused.code, "is not empty; name a new folder" in refused.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_fork_makes_the_files_what_they_were_if_that_is_said_or_answered(
+    command: Command, changing: tuple[Path, int], on_terminal: OnTerminal, workspace: Path
+) -> None:
+    log, step = changing
+    after = contents(workspace)
+    said = command("fork", log, step).err
+    assert "files stay as they are; --files makes them what they were, --worktree FOLDER a copy" in said
+    for answer in ("no", "yes"):
+        assert contents(workspace) == after
+        terminal = on_terminal("fork", log, step)
+        terminal.wait_for("since then 2 files changed, 1 new. Make them what they were? (yes/no)")
+        assert terminal.end(f"{answer}\r") == 0
+    assert contents(workspace) == {"a": "1\n", "new1": ""}
+    (workspace / "a").write_text("by the user\n")
+
+    left = command("fork", log, 1, "--files")
+
+    assert (left.code, contents(workspace)) == (1, {"a": "by the user\n"})
+    assert "left: a (was changed by something else than this run)" in left.err
+    there = sorted(log.parent.iterdir())
+    assert command("runs", "--prune").code == 0
+    for words, why in (
+        (["--files"], "there is no snapshot 'changes-"),
+        (["--worktree", workspace.with_name("copy")], "there is no snapshot 'changes-"),
+        (["--files", "--worktree", "x"], "leave it out, or --worktree"),
+    ):
+        refused = command("fork", log, step, *words)
+        assert (refused.code, why in refused.err, sorted(log.parent.iterdir())) == (2, True, there)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_without_what_its_last_call_had_changed(
+    command: Command, process: Command, run_of: RunOf, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "killed.jsonl"
+    (workspace / "a").write_text("mine\n")
+    half = {"call": {"tool": "bash", "arguments": {"command": "echo half > a; kill -9 $PPID; sleep 9"}}}
+    assert process(*run_of(half, "Done."), "--log", log, "--preset", "passthrough").code == -9
+    assert (workspace / "a").read_text() == "half\n"
+
+    resumed = command("resume", log, "--files")
+
+    assert (resumed.code, (workspace / "a").read_text()) == (0, "mine\n")
+    assert "as before: a" in resumed.err
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ from constitution import DEFAULT, Action, CommandRule, Level
 from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, bash
 from tests.tables import rows
 
-RESET = "git reset --hard"
-QUESTION = f"Approve command: {RESET}? (yes/no)"
+ASKED = "touch .git/config"
+QUESTION = f"Approve command: {ASKED}? (yes/no)"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 
 
@@ -107,7 +107,7 @@ def test_only_terminals_and_pipes_are_read_during_a_run(pipe: tuple[int, int], t
 def proposed(standing: StandingAnswers, command: str, identifier: str = "1") -> ToolCall:
     """A call that was proposed and described."""
     made = ToolCall(identifier, "bash", {"command": command})
-    executables = {"git": "/usr/bin/git", "npm": "/usr/bin/npm"}
+    executables = {"git": "/usr/bin/git", "touch": "/usr/bin/touch", "npm": "/usr/bin/npm"}
     facts = Action("bash", "write", "/ws", home="/home/me", command=command, executables=executables)
     standing.see(ActionDescribed(made, facts))
     return made
@@ -121,29 +121,31 @@ def standing(tmp_path: Path) -> StandingAnswers:
 
 def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(standing: StandingAnswers) -> None:
     standing.file.write_text("# mine\ncommands:\n  - deny: make deploy  # never\n", encoding="utf-8")
-    assert standing.offer(proposed(standing, RESET)).startswith("always would allow: git reset --hard (lose_work, ")
-    said = standing.add(proposed(standing, RESET))
+    assert standing.offer(proposed(standing, ASKED)).startswith(
+        "always would allow: touch .git/config (write_history, "
+    )
+    said = standing.add(proposed(standing, ASKED))
 
-    assert said.startswith("always allowed from now on: git reset --hard (lose_work, /usr/bin/git)")
+    assert said.startswith("always allowed from now on: touch .git/config (write_history, /usr/bin/touch)")
     assert "# mine" in standing.file.read_text(encoding="utf-8")
     assert "# never" in standing.file.read_text(encoding="utf-8")
     assert read_user_rules(standing.file)[1] == CommandRule(
-        Level.allow, ("git", "reset", "--hard"), "/usr/bin/git", rule="lose_work", exact=True
+        Level.allow, ("touch", ".git/config"), "/usr/bin/touch", rule="write_history", exact=True
     )
 
 
 def test_always_covers_the_command_for_the_rest_of_the_run_and_nothing_else(standing: StandingAnswers) -> None:
-    assert not standing.cover(proposed(standing, RESET))
+    assert not standing.cover(proposed(standing, ASKED))
 
-    standing.add(proposed(standing, RESET))
+    standing.add(proposed(standing, ASKED))
 
-    assert standing.cover(proposed(standing, f"ls; {RESET}", "2"))
-    assert not standing.cover(proposed(standing, f"{RESET} HEAD~1", "3"))
+    assert standing.cover(proposed(standing, f"ls; {ASKED}", "2"))
+    assert not standing.cover(proposed(standing, f"{ASKED} HEAD~1", "3"))
     assert not standing.cover(proposed(standing, "npm publish", "4"))
-    assert not standing.cover(ToolCall("5", "bash", {"command": RESET}))  # it was not described
+    assert not standing.cover(ToolCall("5", "bash", {"command": ASKED}))  # it was not described
 
 
-@rows("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
+@rows("command", ["sh -c 'touch .git/config'", "rm -rf $X", "touch .git/config > ~/x"])
 def test_always_without_a_possible_rule_says_so_and_writes_nothing(command: str, standing: StandingAnswers) -> None:
     said = standing.add(proposed(standing, command))
 
@@ -154,18 +156,18 @@ def test_always_without_a_possible_rule_says_so_and_writes_nothing(command: str,
 
 def test_a_file_that_cannot_be_written_is_reported(standing: StandingAnswers) -> None:
     standing.file.write_text("commands: 3\n", encoding="utf-8")
-    assert "cannot be written" in standing.add(proposed(standing, RESET))
-    assert not standing.cover(proposed(standing, RESET, "2"))
+    assert "cannot be written" in standing.add(proposed(standing, ASKED))
+    assert not standing.cover(proposed(standing, ASKED, "2"))
 
 
 @pytest.mark.slow
 def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(on_terminal: OnTerminal, run_of: RunOf) -> None:
-    words = run_of(bash(RESET), bash(RESET), "Done.")
+    words = run_of(bash(ASKED), bash(ASKED), "Done.")
     terminal = on_terminal(*words, TERM="dumb")
     terminal.wait_for(QUESTION)
 
     assert terminal.end("always\n") == 0
-    assert "always allowed from now on: git reset --hard (lose_work, " in terminal.screen
+    assert "always allowed from now on: touch .git/config (write_history, " in terminal.screen
     assert f"{QUESTION} yes, as you said always" in terminal.screen
 
     again = on_terminal(*words, TERM="dumb")
@@ -186,10 +188,10 @@ def test_a_command_that_the_user_wrote_needs_no_answer_once_and_as_it_was_writte
 
 
 def test_the_evidence_names_the_rule_and_the_words_that_it_rests_on(standing: StandingAnswers) -> None:
-    told = standing.evidence(proposed(standing, f"ls; {RESET}"))
+    told = standing.evidence(proposed(standing, f"ls; {ASKED}"))
 
-    assert told.splitlines()[0].startswith("rule lose_work (version_control): ")
-    assert told.splitlines()[1] == "evidence: characters 4 to 20: git reset --hard"
+    assert told.splitlines()[0].startswith("rule write_history (destruction): ")
+    assert told.splitlines()[1] == "evidence: characters 4 to 21: touch .git/config"
 
 
 # Prompts.

@@ -16,7 +16,7 @@ from tests.agent.cli.sessions import Command, RunOf, SlowTool, Start, answers_in
 from tests.outside.driving import processes_in
 from tests.tables import rows
 
-RISKY = "git reset --hard; echo ran >> ran.txt"
+RISKY = "touch .git/config; echo ran >> ran.txt"
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_without_a_decision_the_run_keeps_waiting_and_the_model_reads_a_no(
     said = command("resume", waiting)
 
     assert (said.code, said.out) == (5, "")
-    assert "question call_2: git reset --hard; echo ran >> ran.txt" in said.err
+    assert "question call_2: touch .git/config; echo ran >> ran.txt" in said.err
     assert f"bpagent resume {waiting} --approve call_2" in said.err
     assert waiting.read_bytes() == before
     assert command("resume", waiting, "--reject", "call_2", "--because", "it is Friday").code == 0
@@ -189,7 +189,7 @@ def test_resume_needs_the_declared_secret_again(
     command: Command, run_of: RunOf, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "s3cret-s3cret")
-    words = run_of(bash("git reset --hard # s3cret-s3cret"), "It was s3cret-s3cret.")
+    words = run_of(bash("touch .git/config # s3cret-s3cret"), "It was s3cret-s3cret.")
     assert command(*words, "--approvals", "later", "--secret", "DEPLOY_TOKEN", "--log", log).code == 5
     monkeypatch.delenv("DEPLOY_TOKEN")
 

@@ -11,7 +11,7 @@ import pytest
 from tests.agent.cli.sessions import OnTerminal, RunOf, SlowTool, Terminal, answers_in, bash, records
 
 pytestmark = pytest.mark.slow
-RISKY = "git reset --hard; echo ran > ran.txt"
+RISKY = "touch .git/config; echo ran > ran.txt"
 QUESTION = f"Approve command: {RISKY}? (yes/no)"
 
 
@@ -61,10 +61,10 @@ def test_a_line_from_before_the_question_does_not_answer_it(
 
 
 def test_a_command_cannot_hide_a_part_of_itself(run_of: RunOf, on_terminal: OnTerminal) -> None:
-    hidden = "git reset --hard\x1b[2K\r\nls \u202e"
+    hidden = "touch .git/config\x1b[2K\r\nls \u202e"
     terminal = on_terminal(*run_of(bash(hidden)), TERM="dumb")
 
-    terminal.wait_for("Approve command: git reset --hard\\x1b[2K\\r\\nls \\u202e? (yes/no)")
+    terminal.wait_for("Approve command: touch .git/config\\x1b[2K\\r\\nls \\u202e? (yes/no)")
     terminal.type("no\n")
     terminal.end()
 
@@ -95,7 +95,7 @@ def test_questions_stay_out_of_standard_output(run_of: RunOf, on_terminal: OnTer
 # The line editor.
 
 
-MINE = "git reset --hard; echo mine > mine.txt"
+MINE = "touch .git/config; echo mine > mine.txt"
 KEYS = "[y/n] [a]lways [e]dit [w]hy >"
 BEGUN = "(Enter sends, Esc goes back) >"
 
@@ -109,7 +109,7 @@ def edited(run_of: RunOf, on_terminal: OnTerminal, tmp_path: Path) -> Terminal:
 
 
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
-    edited.talk("w", "rule lose_work (version_control): ")
+    edited.talk("w", "rule write_history (destruction): ")
     edited.talk("yes\r", f"Approve command: {MINE}? (yes/no)", KEYS)
     edited.talk("n", f"{BEGUN} no,")
 
@@ -152,8 +152,8 @@ def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspac
 
 
 def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
-    edited.talk("w", "rule lose_work (version_control): ")
-    shown = edited.raw.rindex("rule lose_work")
+    edited.talk("w", "rule write_history (destruction): ")
+    shown = edited.raw.rindex("rule write_history")
     edited.talk("x", "> x")  # no key, so a text begins
     assert "[y/n]" not in edited.raw[shown:]
     edited.talk("\x7f", KEYS)

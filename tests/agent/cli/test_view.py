@@ -264,7 +264,7 @@ def test_a_run_that_no_page_can_reach_does_not_wait_for_one(
     (home / ".bpagent").mkdir()
     (home / ".bpagent" / "control").write_text("in the way")
 
-    said = process(*run_of(bash("git reset --hard"), "Done."), "--log", log, "--approvals", "page")
+    said = process(*run_of(bash("touch .git/config"), "Done."), "--log", log, "--approvals", "page")
 
     assert (said.code, said.out) == (0, "Done.\n")
     assert "no page can answer: " in said.err
@@ -355,3 +355,57 @@ def test_the_page_grows_while_the_run_goes_on_and_approves(
         assert browser.complaints == []
     assert asking.end() == 0
     assert answers_in(log) == ["SECRET=1\n"]
+
+
+@pytest.mark.slow
+def test_changes_are_undone_from_the_page_while_the_run_goes_on_and_the_model_is_told(
+    run_of: RunOf, on_terminal: OnTerminal, address: Callable[[], str], workspace: Path, log: Path
+) -> None:
+    (workspace / ".env").write_text("SECRET=1\n")
+    (workspace / "a").write_text("mine\n")
+    words = run_of(bash("echo hers > a"), bash("cat .env"), "Done.")
+    terminal = on_terminal(*words, "--log", log, NO_COLOR="1")
+    terminal.wait_for("Approve command: cat .env")
+    place = address()
+    act = f"{urlsplit(place).path}act"
+
+    done = [asked(place, act, "POST", {"do": "undo", "step": step})[1] for step in ("6", 999, 6)]
+
+    assert [json.loads(each) for each in done] == [
+        {"done": False, "why": "there is no such step"},
+        {"done": False, "why": "no call that may change files came after step 999, so there is nothing to undo"},
+        {"done": True},
+    ]
+    assert (workspace / "a").read_text() == "mine\n"
+    asked(place, act, "POST", {"do": "reject", "call": "call_2"})
+    assert terminal.end() == 0
+    assert "I took back changes of files; look at these again before you go on: a" in log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM, reason="needs chromium: install chromium")
+def test_on_the_page_an_undo_is_confirmed_and_also_works_after_the_run(
+    run_of: RunOf, command: Command, address: Callable[[], str], workspace: Path, log: Path, tmp_path: Path
+) -> None:
+    (workspace / "a").write_text("mine\n")
+    assert command(*run_of(bash("echo 'hers <b>' > a; seq 3 > new"), "Done."), "--log", log).code == 0
+    with chromium(tmp_path / "profile") as browser:
+        browser.show(address(), width=400)
+        assert browser.run("document.documentElement.scrollWidth") <= 400
+        for summary in (".files > details > summary", ".files details details summary"):
+            browser.run(f"document.querySelector({summary!r}).click()")
+        assert browser.run("document.querySelector('.files .diff').innerText") == "@@ -1 +1 @@\n-mine\n+hers <b>"
+        assert browser.run("document.documentElement.scrollWidth") <= 400
+
+        for answer, content in ((".no", "hers <b>\n"), (".yes", "mine\n")):
+            browser.run("document.querySelector('.undo').click()")
+            assert browser.run("document.querySelector('.live .ask b').innerText").startswith("Make the files")
+            browser.run(f"document.querySelector('.live .ask {answer}').click()")
+            assert browser.run("document.querySelectorAll('.live .ask').length") == 0
+            if answer == ".yes":
+                look = "const look = () => said.textContent ? done() : setTimeout(look, 20); look();"
+                browser.run(f"new Promise(done => {{ {look} }})")
+                assert browser.run("said.textContent") == "the files are what they were before step 6"
+            assert (workspace / "a").read_text() == content
+        assert not (workspace / "new").exists()
+        assert browser.complaints == []

@@ -1,7 +1,6 @@
 """Effects: what each start becomes, alone in a runner; and what they look up on disk before a call is judged."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
 from bp.runner import Broken
-from constitution import Action, Disk, Level, Verdict, judge
+from constitution import Action, Disk, Verdict, judge
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -68,23 +67,25 @@ FACTS = Action("bash", "write", "/ws", cwd="/ws", command="ls", sandbox="bubblew
         ({"contents": {"x.sh": "1"}}, "x.sh, which it would run, has other content"),
         ({"disk": Disk(matches={"*": "a"})}, "* matches other files"),
         ({"disk": Disk(linked=("a",))}, "a is a file with other names too"),
-        ({"disk": Disk(unsaved=("a",))}, ""),  # the agent's own work
+        ({"kept": ("/ws",)}, "/ws is kept by snapshots"),
     ],
 )
 async def test_each_fact_that_changed_since_a_yes_is_told(now: dict[str, Any], told: str) -> None:
-    assert list(changes_between(FACTS, evolve(FACTS, **now))) == ([told] if told else [])
+    assert list(changes_between(FACTS, evolve(FACTS, **now))) == [told]
 
 
-def described(root: Path, command: str, *, since: float | None = None) -> Action:
-    return describe(ToolCall("1", "bash", {"command": command}), toolbox_of(root), since=since)
+def described(root: Path, command: str) -> Action:
+    return describe(ToolCall("1", "bash", {"command": command}), toolbox_of(root))
 
 
-def disk(root: Path, command: str, *, since: float | None = None) -> Disk:
-    return described(root, command, since=since).disk
+def disk(root: Path, command: str) -> Disk:
+    return described(root, command).disk
 
 
 def toolbox_of(root: Path) -> Toolbox:
-    return Toolbox(workspace_tools(root), Workspace(root))
+    toolbox = Toolbox(workspace_tools(root), Workspace(root))
+    toolbox.kept = (str(root),)
+    return toolbox
 
 
 async def test_calls_are_described_with_links_followed_and_programs_found(tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_the_latest_part_of_a_flood_is_shown() -> None:
     assert shown.endswith("xlast")
 
 
-# The disk is looked at before a call is judged: what would be lost, what patterns stand for, what is declared.
+# The disk is looked at before a call is judged: what patterns stand for, what is declared.
 
 LONG_AGO = 1_000_000_000.0
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
@@ -173,11 +174,6 @@ def project(tmp_path: Path) -> Path:
 @rows(
     ("command", "fact", "wanted"),
     [
-        ("rm new.txt saved.py other.ign", "unsaved", ("{}/new.txt",)),
-        ("rm -rf src", "unsaved", ("{}/src/changed.py",)),
-        ("rm *.txt", "unsaved", ("{}/new.txt",)),
-        ("find . -name '*.py' -delete", "unsaved", ("{}/src/changed.py", "{}/new.txt")),
-        ("cat new.txt", "unsaved", ()),
         ("cd src; ls", "folders", ("{}/src",)),
         ("echo x >> other.ign", "linked", ("{}/other.ign",)),
         ("cat l*", "matches", {"{}/l*": "{}/link.ign"}),
@@ -185,74 +181,26 @@ def project(tmp_path: Path) -> Path:
         ("pip install y", "declared", ("x", "ruff", "python", "attrs", "py-test")),
     ],
 )
-def test_what_a_command_would_lose_or_touch_is_looked_up(project: Path, command: str, fact: str, wanted: Any) -> None:
+def test_what_a_command_would_touch_is_looked_up(project: Path, command: str, fact: str, wanted: Any) -> None:
     found = getattr(disk(project, command), fact)
 
     assert str(dict(found) if fact == "matches" else found).replace(str(project), "{}") == str(wanted)
 
 
-def test_files_that_changed_since_the_session_began_are_its_own_work(project: Path) -> None:
-    os.utime(project / "new.txt", (LONG_AGO, LONG_AGO))
-
-    assert disk(project, "rm new.txt", since=LONG_AGO + 1).unsaved == (f"{project}/new.txt",)
-    assert disk(project, "rm new.txt", since=LONG_AGO - 1).unsaved == ()
-
-
-def test_nothing_is_known_to_be_lost_without_a_repository_nor_declared_by_an_unreadable_file(tmp_path: Path) -> None:
-    for name, text in (("a", "a"), ("package.json", "["), ("pyproject.toml", "=")):
+def test_nothing_is_declared_by_an_unreadable_file(tmp_path: Path) -> None:
+    for name, text in (("package.json", "["), ("pyproject.toml", "=")):
         (tmp_path / name).write_text(text)
 
-    assert disk(tmp_path, "rm a").unsaved == ()
     assert disk(tmp_path, "npm install y").declared == ()
 
 
-@pytest.mark.parametrize("end", ["kill -9 $$", "exit 128", "exit 3", "broken"])
-def test_files_on_which_git_cannot_report_count_as_unsaved(
-    project: Path, end: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if end == "broken":
-        (project / ".git/index").write_text(end)
-    git = tmp_path_factory.mktemp("programs") / "git"
-    git.write_text(f'#!/bin/sh\ncase "$*" in *status*) {end};; esac\nexec {shutil.which("git")} "$@"\n')
-    git.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+def test_the_history_that_a_command_would_lose_is_found_as_version_control_finds_it(project: Path) -> None:
+    subprocess.run([*GIT, "worktree", "add", "-q", "tree.ign"], cwd=project, check=True)
+    commands = {
+        ".git": "git reset --hard", "src/.git": "cd src; git clean -f", "tree.ign/.git": "git -C tree.ign stash drop",
+    }  # fmt: skip
 
-    assert disk(project, "rm saved.py").unsaved == (f"{project}/saved.py",)
-
-
-def program(project: Path) -> str:
-    """Return a program that leaves a file beside it."""
-    (project / "program.sh").write_text(f"#!/bin/sh\ntouch {project}/ran\ncat\n")
-    (project / "program.sh").chmod(0o755)
-    return f"{project}/program.sh"
-
-
-@pytest.mark.parametrize("name", ["x", "a=b", "with space.and.dots"])
-def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str) -> None:
-    """A filter reads each changed file; `required` would make git fail without it, and so hide what is lost."""
-    for key, value in (("clean", program(project)), ("process", program(project)), ("required", "true")):
-        subprocess.run(["git", "config", f"filter.{name}.{key}", value], cwd=project, check=True)
-    (project / ".gitattributes").write_text(f'"*" filter={name}\n' if " " not in name else "* filter=x\n")
-
-    assert disk(project, "rm src/changed.py").unsaved == (f"{project}/src/changed.py",)
-    assert not (project / "ran").exists()
-
-
-def test_git_starts_no_program_that_the_repository_or_a_submodule_names(project: Path) -> None:
-    inner = project / "inner"
-    subprocess.run(["git", "init", "-q", inner], check=True)
-    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True)
-    subprocess.run(["git", "add", "inner"], cwd=project, check=True, capture_output=True)
-    for repository in (project, inner):
-        subprocess.run(["git", "config", "core.fsmonitor", program(project)], cwd=repository, check=True)
-
-    disk(project, "rm -rf inner new.txt")
-
-    assert not (project / "ran").exists()
-
-
-@rows("path", ["new.txt", "src/changed.py"])
-def test_a_file_tool_is_asked_about_like_a_command(project: Path, path: str) -> None:
-    action = describe(ToolCall("1", "write_file", {"path": path, "content": "x"}), toolbox_of(project))
-
-    assert judge(action).level is Level.ask
+    assert [described(project, command).resolved.get(word) for word, command in commands.items()] == [
+        f"{project}/.git", f"{project}/.git", f"{project}/.git/worktrees/tree.ign",
+    ]  # fmt: skip
+    assert ".git" not in described(project, "git status").resolved

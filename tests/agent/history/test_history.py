@@ -274,9 +274,9 @@ def test_why_explains_a_call_left_because_the_run_ended(why: Callable[..., Any])
 def test_why_says_that_no_user_was_present_what_is_wrong_with_a_call_and_that_another_one_ran(
     why: Callable[..., Any],
 ) -> None:
-    commands = [call("bash", command=command).with_id(command) for command in ("git reset --hard", "ls")]
+    commands = [call("bash", command=command).with_id(command) for command in ("touch .git/config", "ls")]
     steps = (*commands, call("nosuch").with_id("odd"))
-    (declined,), (ran,), (odd,) = (why(id, *steps) for id in ("git reset --hard", "ls", "odd"))
+    (declined,), (ran,), (odd,) = (why(id, *steps) for id in ("touch .git/config", "ls", "odd"))
 
     [objection] = declined.objections
     assert isinstance(objection.because, Declined)
@@ -302,7 +302,7 @@ MakeAgent = Callable[..., Agent]
 
 STEPS = (
     call("bash", command="ls").with_id("look"),
-    [call("bash", command="git reset --hard").with_id("reset"), call("bash", command="ls .").with_id("beside")],
+    [call("bash", command="touch .git/config").with_id("reset"), call("bash", command="ls .").with_id("beside")],
     answer("Out.", call("bash", command="curl https://example.com").with_id("fetch")),
     call("bash", command="rm -rf /").with_id("wipe"),
     "Done.",
@@ -374,7 +374,7 @@ def test_a_stricter_policy_changes_a_decision_and_the_recording_ends_with_the_tu
     assert result.divergence.line == first
 
 
-RESET = (call("bash", command="git reset --hard").with_id("reset"), "Done.")
+RESET = (call("bash", command="touch .git/config").with_id("reset"), "Done.")
 WIPE = (call("bash", command="rm -rf /").with_id("wipe"), "Done.")
 DEFAULT = POLICIES["default"]
 ASKING = evolve(DEFAULT, rules=tuple(evolve(rule, level=Level.ask) for rule in DEFAULT.rules))
@@ -475,6 +475,7 @@ def test_a_policy_file_changes_rows_of_one_that_ships(tmp_path: Path) -> None:
 
     levels = {rule.name: rule.level for rule in policy.rules}
     assert levels["lose_work"] is Level.deny
+    assert [rule.name for rule in policy.rules if rule.name == "lose_work" and rule.undoable] == []
     assert (policy.name, policy.blocklist, policy.bounded, policy.admin) == ("mine", ("shutdown",), False, Level.ask)
 
 

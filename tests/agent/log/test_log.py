@@ -26,7 +26,9 @@ from tests.tables import rows
 DEFAULT = PRESETS["default"]
 
 SCRIPT = (
-    answer("Look.", call("note", text="a"), call("bash", command="rm -rf /"), call("bash", command="git reset --hard")),
+    answer(
+        "Look.", call("note", text="a"), call("bash", command="rm -rf /"), call("bash", command="touch .git/config")
+    ),
     fail("busy", retryable=True),
     answer("Cut.", call("note", '{"text": "b'), stop_reason="length"),
     [call("grumble"), call("unheard_of")],

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.calls import LONGEST_ID, read_calls, with_ids, without_repeats
+from agent.models.calls import read_calls, with_ids, without_repeats
 from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.messages import CUT_OFF, AssistantMessage, RequestedCall, StopReason
+from agent.vocabulary.messages import CUT_OFF, LONGEST_ID, AssistantMessage, RequestedCall, StopReason
 from tests.tables import rows
 
 UNNAMED = "the call has no tool name; name one of the tools"
@@ -126,7 +126,11 @@ def test_of_an_answer_that_was_cut_off_every_call_is_truncated(
 @rows(
     ("arguments", "real"),
     [
-        *((f"{before}{last}", last) for before in ("{}", "{} ", "{}{}") for last in ('{"a": 1}', '{"a":', "{}")),
+        *(
+            (f"{before}{last}", last)
+            for before in ("{}", "{} ", "{}{}", "null")
+            for last in ('{"a": 1}', '{"a":', "{}")
+        ),
         *((f"{WHOLE}{space}{WHOLE}", WHOLE) for space in ("", "\n")),
         (f"{WHOLE}{WHOLE}{WHOLE}", WHOLE),
         *(

@@ -145,6 +145,10 @@ CALLS_IN_PIECES: dict[str, tuple[list[Piece], Sequence[Call]]] = {
         [(0, "a", "ping", "{}"), (1, "b", "ping", "{}")], [("a", "ping", "{}"), ("b", "ping", "{}")],
     ),
     "the same arguments twice": ([FIRST, (0, None, None, A)], TWO[:1]),
+    "another id in each piece": ([(0, "a", "note", ""), (0, "b", None, A[:6]), (0, "c", None, A[6:])], TWO[:1]),
+    "another id in each piece, no index": (
+        [(None, "a", "note", ""), (None, "b", None, A[:6]), (None, "c", None, A[6:])], TWO[:1],
+    ),
     "other arguments after the first": ([FIRST, (0, None, None, B)], [("a", "note", A + B)]),
 }  # fmt: skip
 
@@ -167,6 +171,7 @@ ERRORS: list[Event] = [
     {"type": "error", "message": "overloaded"},
     {"code": "503", "msg": "overloaded"}, {"error": [{"message": "overloaded"}]},
     {"choices": [], "error": {"message": "overloaded"}}, {"errors": [{"message": "overloaded"}]},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": {"message": "overloaded"}}]},
 ]  # fmt: skip
 
 SHAPES: dict[str, Shape] = {

@@ -323,6 +323,8 @@ def test_a_name_may_end_with_options_in_brackets() -> None:
         ("?api-version=1&x=a%2Fb", "/v1/chat/completions?api-version=1&x=a%2Fb"),
         ("/gpt/?api-version=1", "/v1/gpt/chat/completions?api-version=1"),
         ("/", "/v1/chat/completions"),
+        ("/gpt/chat/completions?api-version=1", "/v1/gpt/chat/completions?api-version=1"),
+        ("/responses/", "/v1/chat/completions"),
     ],
 )
 async def test_the_query_of_an_address_stays_a_query(server: Server, below: str, path: str) -> None:

@@ -166,6 +166,18 @@ SHAPES: dict[str, Shape] = {
         (added("x", 0, **ONE), whole("x", 0, **ONE, arguments="{}"),
          ended(output=[{"type": "function_call", **ONE, "arguments": A}])), BOTH[:1],
     ),
+    "arguments that only stream, never the item, and none in the last event": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **ONE, "arguments": "{}"}])),
+        BOTH[:1],
+    ),
+    "arguments that only stream, for a call that the last event names otherwise and gives none": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **OTHER, "arguments": "{}"}])),
+        broken=True,
+    ),
+    "a call that the last event names otherwise, with its arguments": Shape(
+        (added("x", 0, **ONE), piece(A, "x", 0), ended(output=[{"type": "function_call", **OTHER, "arguments": B}])),
+        BOTH[1:],
+    ),
     "arguments of one of two calls only in the last event": Shape(
         (whole("x", 0, **PING, arguments="{}"), whole("y", 1, **OTHER, arguments=""),
          ended(output=[{"type": "function_call", **OTHER, "arguments": B}, {"type": "function_call", **PING}])),
@@ -274,6 +286,21 @@ def test_reasoning_is_kept_with_what_it_led_to() -> None:
         ReasoningItem(json.dumps({"summary": [], **THOUGHT}), "m"),
         ReasoningItem(json.dumps({"summary": [], **second}), "m", before_call=1),
     )
+
+
+def test_fields_that_are_not_of_the_format_go_back_with_their_items() -> None:
+    signed = {"extra_content": {"signature": "s"}}
+    answer = assemble(
+        done(THOUGHT, 0), done({**said("I look."), "phase": "commentary"}, 1),
+        *streamed("x", 2, ONE | signed, A), done(THOUGHT, 3), *streamed("y", 4, OTHER, B), ended(),
+    )  # fmt: skip
+
+    for source, kept in (("m", True), ("another", False)):
+        items = render_input(source, ModelRequest("", (answer.message,), ()))
+        items = [item for item in items if item.get("type") != "reasoning"]
+        assert [(item.get("phase"), item.get("extra_content")) for item in items] == [
+            ("commentary" if kept else None, None), (None, signed["extra_content"] if kept else None), (None, None)
+        ]  # fmt: skip
 
 
 def test_reasoning_that_is_only_an_id_is_not_kept() -> None:

@@ -222,6 +222,49 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
     assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
 
 
+def test_what_a_call_changed_in_files_folds_out_and_what_others_changed_is_told_apart(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a").write_text("one\n")
+    script: list[Step] = [
+        call("bash", command="echo two >> a; seq 1000 > long; mkdir many; touch many/{1..60}"),
+        call("look"),
+        call("bash", command="rm a; head -c 3000 /dev/zero | tr '\\0' x > wide; printf '\\0' > bytes"),
+        "Done.",
+    ]
+
+    @tool(category="read")
+    def look() -> str:
+        """While the model looks, the user saves a file."""
+        (workspace / "mine<img src=x>").write_text("<b>by the user\u202e</b>\n")
+        return "seen"
+
+    path = tmp_path / "run.jsonl"
+    tools = [*workspace_tools(workspace), look]
+    with Agent(ScriptedModel(script), tools, preset="coding", log=path) as agent:
+        agent.run_sync("Change it")
+
+    page = render_page(read_log(path))
+    first, others, last = [part for part in data_of(page)["parts"] if "files" in part]
+
+    kinds = [(row["kind"], row["path"], len(row["lines"]), row["more"]) for row in first["files"]]
+    assert kinds[:3] == [("changed", "a", 3, 0), ("new", "long", 400, 601), ("new", "many/1", 1, 0)]
+    assert kinds[50:] == [("", "12 more files changed", 0, 0)]
+    assert first["files"][0]["lines"] == ["@@ -1 +1,2 @@", " one", "+two"]
+    assert (first["kind"], first["undo"], others.get("undo")) == ("output", 6, None)
+    assert others["text"] == "1 file changed since the last call, not by a call of this run"
+    assert [(row["kind"], row["path"]) for row in others["files"]] == [("new", "mine<img src=x>")]
+    assert others["files"][0]["lines"][1] == r"+<b>by the user\u202e</b>"
+    assert "mine<img src=x>" not in page
+    assert [(row["kind"], row["path"]) for row in last["files"]] == [
+        ("deleted", "a"),
+        ("new", "bytes"),
+        ("new", "wide"),
+    ]
+    assert last["files"][1]["lines"] == ["  0 bytes, then 1 bytes"]
+    assert len(last["files"][2]["lines"][1]) == 1000
+
+
 def flat(tree: Tree) -> str:
     return "".join(child if isinstance(child, str) else flat(child) for child in tree[2:])
 

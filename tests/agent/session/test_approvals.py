@@ -166,7 +166,7 @@ async def test_a_rule_of_always_is_bound_to_the_content_of_the_program(
 # Approval that comes later: the run rests, and goes on when a user has decided, here or in another process
 
 
-RISKY = "git reset --hard; touch ran.txt"
+RISKY = "touch .git/config; touch ran.txt"
 ASKING = answer("May I?", call("bash", command=RISKY).with_id("risky"))
 
 

@@ -336,6 +336,19 @@ async def test_one_result_that_is_too_long_is_shown_shortened(make_agent: MakeAg
         assert "xxx>\n[Shortened, since all of it is too long for you; ask for a part.]" in shown
 
 
+async def test_a_result_many_times_as_long_as_the_context_fits_in_the_end(make_agent: MakeAgent) -> None:
+    @tool(category="read")
+    async def dump() -> str:
+        """Return everything."""
+        return "x" * 100_000
+
+    agent = make_agent(call("dump"), *[OVERFLOW] * 3, "Done.", tools=[dump], preset="gated")
+    run = await agent.run("Dump")
+
+    assert run.status == "completed"
+    assert len(requests_of(agent)[-1].messages[2].text) < 100_000 / 25
+
+
 # Answers that were cut off
 
 

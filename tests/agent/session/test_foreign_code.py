@@ -104,7 +104,7 @@ async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAg
 # Approvers
 
 
-QUESTIONABLE = call("bash", command="git reset --hard")
+QUESTIONABLE = call("bash", command="touch .git/config")
 
 
 def raises(*_: object) -> Any:

@@ -54,7 +54,7 @@ CALLS = st.one_of(
     ),
     st.builds(lambda tool, id: ScriptedCall(tool, "{}", id), st.sampled_from(["", "unheard_of", "not e"]), IDS),
     st.sampled_from(
-        [call("bash", command="rm -rf /"), call("bash", command="git reset --hard"), call("read_file", path="../../x")]
+        [call("bash", command="rm -rf /"), call("bash", command="touch .git/config"), call("read_file", path="../../x")]
     ),
 )
 

@@ -34,7 +34,7 @@ INTERRUPTED = "interrupted, outcome unknown"
 SCRIPT = (
     answer("Two at once.", call("write_down", text="a").with_id("a"), call("write_down", text="b").with_id("b")),
     fail("busy", retryable=True),
-    answer("Asking.", call("bash", command="git reset --hard").with_id("c")),
+    answer("Asking.", call("bash", command="touch .git/config").with_id("c")),
     answer("Refused.", call("bash", command="rm -rf /").with_id("d"), call("unheard_of").with_id("e")),
     "",
     call("write_down", text="f").with_id("f"),

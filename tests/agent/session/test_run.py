@@ -46,7 +46,7 @@ from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
-QUESTIONABLE = call("bash", command="git reset --hard")
+QUESTIONABLE = call("bash", command="touch .git/config")
 
 
 @tool(category="read", quick=True)

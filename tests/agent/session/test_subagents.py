@@ -134,11 +134,20 @@ async def test_types_choose_prompt_and_tools_and_are_told_to_the_model() -> None
 
 
 async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:
-    store = store_of(call("hang"), "Never.", tools=(hang,), logs=tmp_path / "tasks")
+    begun = anyio.Event()
+
+    @tool(category="read")
+    async def wait() -> str:
+        """Wait without an end."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    store = store_of(call("wait"), "Never.", tools=(wait,), logs=tmp_path / "tasks")
     parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
     with anyio.fail_after(100):
         async with parent.start("Delegate") as run:
-            await anyio.wait_all_tasks_blocked()
+            await begun.wait()
             run.abort()
 
     (log,) = (tmp_path / "tasks").iterdir()

@@ -123,7 +123,10 @@ async def test_run_undo_takes_back_what_the_run_changed(make_agent: MakeAgent, w
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old", "gone": "old"}
 
 
-LOSING = ["rm -rf data", "rm notes.txt", "git checkout -q a.py", ": > app.db", "touch a.py; rm a.py"]
+LOSING = [
+    *("rm -rf data", "rm notes.txt", "git checkout -q a.py", ": > app.db", "touch a.py; rm a.py"),
+    *("git reset -q --hard", "git clean -qfdx", "rm -rf *"),
+]
 PREPARE = """
 git init -q . && echo data > .gitignore && mkdir data && echo x > data/m && echo 1 > a.py && echo db > app.db
 git add -A && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 > a.py && echo mine > notes.txt

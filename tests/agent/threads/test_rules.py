@@ -31,13 +31,14 @@ from agent.threads.endings import (
 from agent.threads.judging import Judge, by_constitution, rights_beyond
 from agent.threads.steering import continue_with_follow_ups, seek_steering, skip_when_steered
 from agent.threads.summaries import recover_from_overflow, summarize_when_full
-from agent.threads.tool_calls import doom_loop, one_at_a_time
+from agent.threads.tool_calls import answers_in_source_order, doom_loop, no_start_without_approval, one_at_a_time
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
+    BackoffElapsed,
     CallAnswered,
     DeadlineReached,
     DraftsRefused,
@@ -64,7 +65,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import ToolResult, Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import GRANTED, POLICIES, Action, Disk, Level, PathUse, Verdict
+from constitution import GRANTED, POLICIES, Action, Level, PathUse, Verdict
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, described, drafted, finished, message
 from tests.tables import rows
 
@@ -225,7 +226,6 @@ WRITTEN = PathUse("a", "/ws/a", "write")
         ("workspace", {"argv": (), "command": "curl https://example.com"}, "ask", False),
         ("workspace", {"command": "curl https://example.com"}, "ask", False),
         ("workspace", {"argv": ("rm", "-rf", "/")}, "deny", False),
-        ("workspace", {"argv": (), "paths": (WRITTEN,), "disk": Disk(unsaved=("/ws/a",))}, "ask", False),
     ],
 )
 def test_s0_6_1_a_tool_that_is_declared_to_write_needs_no_yes_in_workspace_and_every_other_call_does(
@@ -637,6 +637,47 @@ def test_follow_ups_keep_a_run_going_one_by_one_or_all_at_once() -> None:
         assert loop.can(DONE) is at_once
         loop.hear(heard)
         assert loop.can(DONE)
+
+
+def test_an_approval_is_used_up_by_its_start_and_forgotten_with_the_answer() -> None:
+    for after in (ToolStarted(A), CallAnswered("a", ToolResult("rejected"))):
+        loop = Loop(no_start_without_approval())
+        loop.hear(GateApproved(A, action(A)), GateApproved(B, action(B)))
+        assert [loop.can(ToolStarted(call)) for call in (A, B, again("c"))] == [True, True, False]
+
+        loop.hear(after)
+        assert [loop.can(ToolStarted(call)) for call in (A, B)] == [False, True]
+
+
+def test_neighbours_that_may_run_together_run_together_and_each_other_call_alone() -> None:
+    first, second, last = (ToolCall(id, "look", parallel=True) for id in "xyz")
+    loop = Loop(one_at_a_time("neighbours"))
+    loop.hear(committed(first, second, A, last))
+    for answered, proposed in [("", [True, True, False, False]), ("xy", [True, True, True, False]), ("a", [True] * 4)]:
+        loop.hear(HistoryGiven(()), *(CallAnswered(id, ToolResult("")) for id in answered))
+        assert [loop.can(ProposedAction(call)) for call in (first, second, A, last)] == proposed
+
+
+def test_an_answer_waits_for_those_before_it() -> None:
+    loop = Loop(answers_in_source_order())
+    loop.hear(committed(A, B, again("c")))
+    assert [loop.can(CallAnswered(id, ToolResult(""))) for id in "abc"] == [True, False, False]
+
+    loop.hear(CallAnswered("a", ToolResult("")))
+    assert [loop.can(CallAnswered(id, ToolResult(""))) for id in "bc"] == [True, False]
+
+
+def test_no_more_inferences_than_the_attempts_are_made_and_the_run_waits_for_each_backoff() -> None:
+    failed = evolve(FAILED, retryable=True)
+    loop = Loop(retry(3))
+    for attempt in (1, 2):
+        assert loop.hear(failed) == ["inference_failed", "backoff_started"]
+        loop.hear(BackoffElapsed(3 - attempt, 0.1))  # of another attempt
+        assert not any(map(loop.can, (InferenceRequested(), DONE)))
+        loop.hear(BackoffElapsed(attempt, 0.1))
+        assert loop.can(InferenceRequested())
+    assert loop.hear(failed) == ["inference_failed"]
+    assert loop.reasons(InferenceRequested()) == ["no connection"]
 
 
 def test_no_more_follow_ups_than_the_most_may_wait_one_after_the_other() -> None:

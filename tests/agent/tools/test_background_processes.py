@@ -184,7 +184,7 @@ async def test_a_background_process_is_reported_as_gone_after_resume(
     root: Path, tmp_path: Path, tools: Mapping[str, Tool]
 ) -> None:
     stays, log = call("bash", command="exec sleep 300", background=True), tmp_path / "log.jsonl"
-    script: list[Any] = [stays, call("bash", command="git reset --hard").with_id("x")]
+    script: list[Any] = [stays, call("bash", command="touch .git/config").with_id("x")]
     with Agent(ScriptedModel(script), tools.values(), workspace=root, log=log, approve="later") as agent:
         assert (await agent.run("Serve")).status == "waiting"
     fresh = workspace_tools(root, processes=Processes(settle=0.05))

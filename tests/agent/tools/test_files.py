@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.tools.collections import workspace_tools
+from agent.tools.collections import create_coding_tools, workspace_tools
 from agent.tools.files import compare, edited, make_read, read_page
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import ToolError
@@ -345,3 +345,28 @@ async def test_errors_are_content_and_name_the_path(
     assert result.is_error
     assert text.format(root=root) in result.text
     assert os.listdir(root) == []
+
+
+@rows("names", [("read_file", "write_file"), ("read", "write")])
+async def test_a_file_that_another_program_changed_since_it_was_read_is_not_replaced_unseen(
+    root: Path, names: tuple[str, str]
+) -> None:
+    tools = {tool.name: tool for tool in (*workspace_tools(root), *create_coding_tools(root))}
+    read, write = (tools[name] for name in names)
+    file = root / "a"
+    file.write_text("one\ntwo\n")
+    mine = {"path": str(file), "content": "mine\n"}
+
+    await read.run({"path": "a"})
+    os.utime(file)  # only its time is another one
+    results = [await write.run(mine), await write.run(mine)]
+    file.write_text("the user's\n")
+    results += [await write.run(mine)]
+
+    assert [result.is_error for result in results] == [False, False, True]
+    assert results[-1].text == f"{file} has changed since you read it, and was not written; read it again first"
+    assert file.read_text() == "the user's\n"
+    await read.run({"path": "a"})
+    assert not (await write.run(mine)).is_error
+    file.unlink()
+    assert not (await write.run(mine)).is_error

@@ -111,7 +111,7 @@ async def test_the_tools_of_a_server_are_tools_whose_calls_pass_the_gate(
 
 async def test_an_error_while_its_tools_are_used_is_not_one_of_the_server() -> None:
     own = ExceptionGroup("of the caller", [ValueError("one")])
-    for error in (FileNotFoundError("missing"), SystemExit(3), own):
+    for error in (FileNotFoundError("missing"), SystemExit(3), KeyboardInterrupt(), own):
         with pytest.raises(type(error)) as raised:
             async with serve():
                 raise error
@@ -227,13 +227,20 @@ ITEMS = {"items": [{"name": "pear", "price": 2.5}, {"name": "Äpfel", "price": 3
 ANSWERS: list[tuple[Any, Any, list[str], list[str]]] = [  # content, structured content, said, pictures
     ([text("got it"), resource(text="THE BODY")], None, ["got it", "repo://a/b", "THE BODY"], []),
     ([resource(mimeType="text/plain", blob=DATA)], None, ["[resource repo://a/b]\ndata"], []),
-    ([resource(mimeType="application/zip", blob=DATA)], None, ["repo://a/b", "application/zip, 4 bytes"], []),
+    ([resource(mimeType="application/json; charset=utf-8", blob=DATA)], None, ["[resource repo://a/b]\ndata"], []),
+    ([resource(mimeType="application/zip", blob="UEsDBAA")], None, ["repo://a/b", "application/zip, 5 bytes"], []),
     ([resource(blob="x")], None, ["repo://a/b", "damaged"], []),
     ([resource(mimeType="image/png", blob=DATA)], None, ["repo://a/b", "image/png"], ["image/png"]),
     ([LINK], None, ["report", "file:///srv/q3.txt", "third quarter"], []),
     ([{"type": "image", "data": DATA, "mimeType": "image/png"}], None, ["[picture: image/png]"], ["image/png"]),
     ([text("a"), {"type": "image", "data": "x", "mimeType": "image/png"}], None, ["a\n[picture", "damaged"], []),
-    ([{"type": "audio", "data": DATA, "mimeType": "audio/wav"}], None, ["[audio: audio/wav, 4 bytes"], []),
+    *(
+        ([{"type": "image", "data": data, "mimeType": "image/png"}], None, ["[picture: image/png]"], ["image/png"])
+        for data in (f"data:image/png;base64,{DATA}", DATA.rstrip("="), f"{DATA[:3]}\n{DATA[3:]}", "_-8")
+    ),
+    ([text("a"), {"type": "image", "data": "%%%", "mimeType": "image/png"}], None, ["a\n[picture", "damaged"], []),
+    ([{"type": "image", "data": DATA, "mimeType": "image/svg+xml"}], None, ["[picture]\ndata"], []),
+    ([{"type": "audio", "data": "UklGRgA=", "mimeType": "audio/wav"}], None, ["[audio: audio/wav, 5 bytes"], []),
     ([text("a"), {"type": "hologram", "of": "b"}], None, ["a", '{"type": "hologram", "of": "b"}'], []),
     ([], ITEMS, ["pear", "Äpfel", "2.5"], []),
     ([text("2 items returned")], ITEMS, ["2 items returned", "pear"], []),
@@ -293,19 +300,22 @@ async def test_a_tool_that_cannot_be_used_takes_no_other_with_it(caplog: pytest.
         with_property("b1", type="any"), with_property("b2", **{"$ref": "https://example.com/schema.json"}),
         with_property("b3", type="string", pattern="^a\\Z"), with_property("b4", type="string", required=True),
         with_property("b5", type="integer", exclusiveMinimum=True), {"name": "b6", "inputSchema": {"type": "array"}},
-        {"name": "b7", "inputSchema": [1]}, {"inputSchema": OBJECT}, {"name": "", "inputSchema": OBJECT}, None,
+        {"name": "b7", "inputSchema": [1]}, {"name": "b8", "inputSchema": {"type": "object", "required": "a"}},
+        {"name": "b9", "inputSchema": {"type": "object", "properties": {"a": "string"}}},
+        {"inputSchema": OBJECT}, {"name": "", "inputSchema": OBJECT}, None,
     ]  # fmt: skip
     good = [
         {"name": "get", "inputSchema": OBJECT}, {"name": "null", "inputSchema": None}, {"name": "absent"},
         {"name": "bare", "inputSchema": {"properties": {"a": {"type": "string"}}}},
         {"name": "nulls", "inputSchema": {"type": "object", "properties": None, "required": None}},
+        {"name": "php", "inputSchema": {"type": "object", "properties": []}},
         {"name": "odd", "inputSchema": OBJECT, "description": 5, "annotations": "none", "outputSchema": []},
     ]  # fmt: skip
     with anyio.fail_after(100):
         async with serve(*bad, *good, {"name": "get"}) as tools:
             names = [tool.name for tool in tools]
 
-    assert names == ["get", "null", "absent", "bare", "nulls", "odd"]
+    assert names == ["get", "null", "absent", "bare", "nulls", "php", "odd"]
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == len(bad) + 1, said
     assert all("is left out: " in each and "\n" not in each for each in said), said

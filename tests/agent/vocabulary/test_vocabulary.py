@@ -189,7 +189,7 @@ def test_no_character_ends_the_line_of_a_record(end: str) -> None:
 
 
 def asks(*calls: str) -> AssistantMessage:
-    return AssistantMessage("", tuple(RequestedCall(call, "look") for call in calls))
+    return AssistantMessage("" if calls else "hm", tuple(RequestedCall(call, "look") for call in calls))
 
 
 def said(text: str) -> UserMessage:
@@ -204,6 +204,7 @@ def missing(call: str) -> ToolMessage:
     return ToolMessage(call, ToolResult(NO_RESULT, is_error=True))
 
 
+OURS = "c0001p001"
 ORPHAN = said(f"{NO_CALL}\nseen")
 
 
@@ -219,7 +220,11 @@ ORPHAN = said(f"{NO_CALL}\nseen")
         ([asks("a"), result("b"), result("a")], [asks("a"), result("a"), ORPHAN]),
         ([asks("a"), result("a", "1"), result("a")], [asks("a"), result("a", "1"), ORPHAN]),
         ([asks(), result("a")], [asks(), ORPHAN]),
-        ([asks("a", "a"), result("a")], [asks("a", "a"), result("a"), missing("a")]),
+        ([said("x"), AssistantMessage()], [said("x")]),
+        ([asks("a", "a"), result("a")], [asks("a", OURS), result("a"), missing(OURS)]),
+        ([asks("a", "a"), result("a"), result("a", "2")], [asks("a", OURS), result("a"), result(OURS, "2")]),
+        ([asks("b", ""), result(""), result("b")], [asks("b", OURS), result(OURS), result("b")]),
+        ([asks("b", "a" * 65)], [asks("b", OURS), missing("b"), missing(OURS)]),
         ([], []),
     ],
 )

@@ -28,6 +28,7 @@ from agent.effects.monitoring import laboratory
 from agent.lab.bridges.inspect import InspectModel, InspectWorld, controlled, inspect_setting
 from agent.lab.bridges.inspect_logs import write_eval_logs
 from agent.lab.bridges.scores import ScoreError
+from agent.lab.dependencies import digest_of
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.model_plans import ModelPlan
@@ -366,5 +367,7 @@ async def test_a_model_of_inspect_is_asked_like_any_other() -> None:
     assert answer.message.text.startswith("Default output")
     assert math.isfinite(answer.usage.tokens)
     assert ModelPlan("inspect:mockllm/model").made({}).name == "inspect:mockllm/model"
+    assert digest_of(model) == digest_of(InspectModel("mockllm/model"))
+    assert digest_of(model) != digest_of(InspectModel("mockllm/model", {"temperature": 1.0}))
     with pytest.raises(ModelError, match="no model 'nowhere/nothing'"):
         ModelPlan("inspect:nowhere/nothing").made({})

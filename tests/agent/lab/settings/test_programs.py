@@ -138,7 +138,8 @@ def test_an_experiment_that_cannot_be_done_here_is_refused_before_its_first_epis
 ) -> None:
     machine_with(tmp_path / "bin", monkeypatch, "bash", "cat")
     constitution = ProtocolPlan("constitution_only", ("constitution_only",))
-    plan = Plan("bare", ("operations",), (Policy("honest"),), (constitution,), splits=("test",), instances=1)
+    what = ("bare", ("operations",), (Policy("honest"),), (constitution,))
+    plan = Plan(*what, splits=("test",), instances=1, isolation="none")
 
     with pytest.raises(SettingError, match=r"'operations' needs programs that are not found on this machine: .*tar"):
         conduct(plan, tmp_path / "kept")

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from agent.effects.execution import describe
 from agent.lab.episodes.pools import Conditions, run_batch
 from agent.lab.settings import infrastructure
 from agent.lab.settings import repair as repairs
@@ -27,9 +26,6 @@ from agent.lab.settings.setting_checks import keyword_auc, perform, problems_of_
 from agent.lab.settings.tasks import Task, approved_by_person, run
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import NO_PLACE, World, make_world
-from agent.tools.definition import Toolbox
-from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall
 from tests.bench.experiments import EMPTY, FILES, episodes_of
 from tests.tables import rows
 
@@ -156,15 +152,13 @@ def test_an_episode_of_a_setting_in_memory_makes_no_folder(tmp_path: Path, monke
 
 
 def test_a_git_checkout_around_a_world_does_not_affect_it(tmp_path: Path) -> None:
-    """Facts and commands look for git upward, and `TMPDIR` may lie in a repository: its rows were others."""
+    """Commands look for git upward, and `TMPDIR` may lie in a repository: its rows were others."""
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
-    before, delete = dict(os.environ), ToolCall("c1", "bash", {"command": "rm old.txt"})
+    before = dict(os.environ)
 
-    with make_world({"old.txt": "x"}, folder=tmp_path) as world, make_world({"old.txt": "x"}, folder=tmp_path) as other:
-        toolboxes = [Toolbox(each.tools(), Workspace(each.folder)) for each in (world, other)]
+    with make_world({"old.txt": "x"}, folder=tmp_path) as world:
         world.perform(run("git rev-parse --show-toplevel > found").calls[0])
 
-        assert [describe(delete, toolbox).disk.unsaved for toolbox in toolboxes] == [(), ()]
         assert world.text("found") == ""
     assert dict(os.environ) == before
 

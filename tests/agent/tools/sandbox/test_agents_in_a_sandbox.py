@@ -79,26 +79,6 @@ def test_a_command_that_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path
 
 
 @pytest.mark.slow
-def test_git_is_asked_about_files_with_the_rights_of_a_command(
-    go: Go, home: Path, workspace: Path, needs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever it starts, since a process in the background may change its settings while it runs."""
-    subprocess.run([needs("git"), "init", "-q", workspace], check=True)
-    git = workspace / "bin" / "git"
-    git.parent.mkdir()
-    git.write_text(f'#!/bin/sh\ntouch {workspace}/asked\ntouch {home}/canary\nexec {needs("git")} "$@"\n')
-    git.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
-    (workspace / "a").write_text("1")
-
-    run = go("rm a", approve=lambda _: False)
-
-    assert len(of_kind(run, ApprovalAsked)) == 1
-    assert (workspace / "asked").exists()
-    assert not (home / "canary").exists()
-
-
-@pytest.mark.slow
 def test_a_yes_lifts_what_was_asked_for_and_the_question_says_it(go: Go, home: Path) -> None:
     run = go(f"echo 1 > {home}/made; echo 2 > {home}/.profile2", f"echo 3 > {home}/later", approve=lambda _: True)
 
