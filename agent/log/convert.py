@@ -27,7 +27,7 @@ def convert(path: Path) -> Path | None:
     """Write the log of format 1 at `path` as one of format 2, and return its path: `run.jsonl` gives `run-2.jsonl`.
 
     Return None if it has format 2, or was converted before. A torn last line is left out. Raises LogError for a log
-    that is invalid or was changed.
+    that is invalid or was changed, and if the new one cannot be written.
     """
     converted = path.with_name(f"{path.stem}-{FORMAT}{path.suffix}")
     recorded = read_log(path, OLD)
@@ -44,6 +44,9 @@ def convert(path: Path) -> Path | None:
         for place, record in enumerate(records):
             writer.record(record, signed=place not in recorded.unsigned)
         writer.flush()
+    except BaseException:
+        converted.unlink()
+        raise
     finally:
         writer.close()
     return converted
@@ -71,7 +74,7 @@ def _records(recorded: RecordedRun) -> Iterator[Data]:
             case "call_answered":
                 data = _with_result(data, "result")
                 if data["outcome"] == "ran":
-                    data = {**data, "result": finished.get(data["call"], data["result"])}
+                    data = {**data, "result": finished.pop(data["call"], data["result"])}
             case "history_given":
                 data = {"messages": [*map(_message, data["messages"])]}
         yield {**record, "data": {name: _facts(value) if name in FACTS else value for name, value in data.items()}}

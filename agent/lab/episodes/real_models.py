@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 
 import anyio
-from attrs import asdict, define, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from agent.effects.loop import RoleModel, seconds_before
 from agent.lab.concurrency import alone, locked
@@ -30,7 +30,7 @@ from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, P
 from agent.vocabulary.encoding import parsed
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import BackoffStarted
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import Message, ToolMessage, Usage
 
 LONGEST = 3600.0
 """The longest wait for a turn, in seconds."""
@@ -104,7 +104,9 @@ class CachedModel:
 
         A failed draft gets no number, so the next request is for the same draft.
         """
-        messages = [[type(message).__name__, repr(message).replace(self.here, HERE)] for message in request.messages]
+        messages = [
+            [type(shown).__name__, repr(shown).replace(self.here, HERE)] for shown in map(_shown, request.messages)
+        ]
         plain = [request.system_prompt.replace(self.here, HERE), messages, [repr(tool) for tool in request.tools]]
         asked = digest_of(request.role, self.asked_by, self.name, self.parameters, plain, self.seed)
         draft = next(number for number in count() if number not in self._taken[asked])
@@ -162,6 +164,13 @@ class CachedModel:
 
     def _priced(self, usage: Usage) -> Usage:
         return usage if self.price is None else self.price.of(usage)
+
+
+def _shown(message: Message) -> Message:
+    """Return a message as models are shown it: without the details and the duration of a result."""
+    if isinstance(message, ToolMessage):
+        return evolve(message, result=evolve(message.result, details={}, duration=0.0))
+    return message
 
 
 def _read(path: Path, here: str) -> Answer | None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,6 +91,21 @@ def test_it_is_replayed_explained_and_judged_again(old: Path) -> None:
     assert (finished is not None and finished.result.images) == (PNG,)
     judged = what_if(run, changed_bthreads(run, policy=POLICIES["strict"]))
     assert ([call.call.id for call in judged.changed], judged.judged) == (["call_2"], 3)
+
+
+def test_a_new_log_that_cannot_be_written_whole_is_removed(old: Path) -> None:
+    """A part of it would count as converted."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, limit[1]))
+    try:
+        with pytest.raises(LogError, match="cannot write the log"):
+            convert(old)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+
+    assert [path.name for path in old.parent.glob("*.jsonl")] == ["run.jsonl"]
 
 
 def test_a_yes_is_signed_again_if_it_was_signed_with_the_key_of_this_user(old: Path, home: Path) -> None:
