@@ -68,9 +68,9 @@ class SubagentStore:
 
     `tools` makes new tools for each subagent, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
-    `secrets` are masked. `snapshots` as in `Agent`. `share` is the part of the preset's limits that each run gets, and no more than its parent has
-    left. `threads`, `effects` and `models` are those of its parent, as in `Agent`: protocols, monitors. Without an
-    approver the answer to every question is no, at once.
+    `secrets` are masked. `snapshots` as in `Agent`. `share` is the part of the preset's limits that each run gets, and
+    no more than its parent has left. `threads`, `effects` and `models` are those of its parent, as in `Agent`:
+    protocols, monitors. Without an approver the answer to every question is no, at once.
     """
 
     model: Model
