@@ -113,7 +113,9 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
     if not (tool.marks or tool.argv):
         return facts
-    facts = _looked_up(evolve(facts, kept=toolbox.kept), call.arguments, tool, workspace)
+    if call.category != "read":  # before which no snapshot is taken
+        facts = evolve(facts, kept=toolbox.kept)
+    facts = _looked_up(facts, call.arguments, tool, workspace)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)

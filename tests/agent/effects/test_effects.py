@@ -20,7 +20,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
 from bp.runner import Broken
-from constitution import Action, Disk, Verdict, judge
+from constitution import Action, Disk, Level, Verdict, judge
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -204,3 +204,11 @@ def test_the_history_that_a_command_would_lose_is_found_as_version_control_finds
         f"{project}/.git", f"{project}/.git", f"{project}/.git/worktrees/tree.ign",
     ]  # fmt: skip
     assert ".git" not in described(project, "git status").resolved
+
+
+def test_only_before_a_call_that_may_change_files_the_workspace_is_kept(project: Path) -> None:
+    reset = ToolCall("1", "bash", {"command": "git reset --hard"})
+    facts = [describe(evolve(reset, category=category), toolbox_of(project)) for category in ("read", "write")]
+
+    assert [each.kept for each in facts] == [(), (str(project),)]
+    assert [judge(each).level for each in facts] == [Level.ask, Level.allow]

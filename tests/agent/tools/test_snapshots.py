@@ -589,14 +589,14 @@ except SnapshotError as error:
 
 @pytest.fixture
 def ordinary() -> Iterator[Callable[..., str]]:
-    """Take a snapshot of the folder "work", in "home", as a user who is not root; its `folder` holds both."""
+    """Take a snapshot of the folder "ws", in "home", as a user who is not root; its `folder` holds both."""
     with tempfile.TemporaryDirectory() as folder:
 
         def take(largest: str = "") -> str:
-            words = [sys.executable, "-c", BY_AN_ORDINARY_USER, f"{folder}/work", f"{folder}/home", largest]
+            words = [sys.executable, "-c", BY_AN_ORDINARY_USER, f"{folder}/ws", f"{folder}/home", largest]
             return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip().replace(folder, "")
 
-        for path in (folder, f"{folder}/work", f"{folder}/home"):
+        for path in (folder, f"{folder}/ws", f"{folder}/home"):
             os.makedirs(path, exist_ok=True)
             if os.geteuid() == 0:
                 os.chown(path, 65534, 65534)
@@ -606,7 +606,7 @@ def ordinary() -> Iterator[Callable[..., str]]:
 
 @pytest.mark.slow
 def test_what_an_ordinary_user_cannot_read_is_told_and_the_rest_is_kept(ordinary: Any) -> None:
-    work = ordinary.folder / "work"
+    work = ordinary.folder / "ws"
     (work / "closed").mkdir()
     for name in ("a", "secret", "closed/b"):
         (work / name).write_text("x")
@@ -623,7 +623,7 @@ def test_what_an_ordinary_user_cannot_read_is_told_and_the_rest_is_kept(ordinary
 
 @pytest.mark.slow
 def test_a_store_that_has_no_room_or_cannot_be_written_is_named_and_nothing_is_left_behind(ordinary: Any) -> None:
-    work, home = ordinary.folder / "work", ordinary.folder / "home"
+    work, home = ordinary.folder / "ws", ordinary.folder / "home"
     (work / "a").write_bytes(random.Random(1).randbytes(300_000))
     for size in (LARGE + 1, 300_000):  # kept as it is, and in a pack
         (work / "a").write_bytes(random.Random(1).randbytes(size))
