@@ -1,5 +1,6 @@
 """`bpagent undo` and `diff`, and the end of a run in words: the files of a workspace before and after calls."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -33,6 +34,8 @@ def _undo(arguments: Namespace, screen: Screen) -> int:
         name = kept.before(kept.last_prompt if arguments.to is None else arguments.to)
     root = Path(kept.snapshots.root)
     paths = [_in_workspace(file, root) for file in files]
+    if missing := [each for each in paths if not (os.path.lexists(root / each) or kept.snapshots.get(name).has(each))]:
+        raise Mistake(f"there is no {missing[0]} in {root}, and there was none; see {called('diff', str(path))}")
     undone = undo(kept.snapshots, name, paths=paths, force=arguments.force or arguments.redo, git=arguments.git)
     tell(screen, undone)
     if undone.restored:

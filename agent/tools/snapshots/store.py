@@ -45,6 +45,11 @@ class Snapshot:
     told: tuple[str, ...] = ()
     trees: Trees | None = field(default=None, eq=False, repr=False)
 
+    def has(self, path: str) -> bool:
+        """Return whether there was a file or folder of this path in the workspace. Raises SnapshotError."""
+        assert self.trees is not None
+        return self.trees.find(self.tree, path) is not None
+
     def read(self, path: str) -> bytes:
         """Return what was in a file, by its path in the workspace. Raises SnapshotError."""
         assert self.trees is not None

@@ -60,6 +60,7 @@ def test_what_cannot_be_undone_is_told_in_a_sentence(log: Path, workspace: Path,
         ([log, "--to", 999], "no call that may change files came after step 999"),
         ([log, "/etc/passwd"], "/etc/passwd is not in the workspace"),
         ([log, "--redo"], "nothing was undone in this run"),
+        ([log, "edited", "editde"], f"there is no editde in {workspace}, and there was none"),
     ):
         told = command("undo", *words)
         if told.code != 2 or said not in told.err:
