@@ -13,11 +13,14 @@ import posixpath
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from attrs import frozen
@@ -36,11 +39,16 @@ SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
 SETTLED = 1_000_000_000  # nanoseconds; changes within less may have equal timestamps
 DEPTH = 2  # levels below the home folder: `.config/gh`, `.codex/auth.json`
 
-SERVERS = (
-    "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
-    "TMUX_PANE", "STY", "KITTY_LISTEN_ON", "KITTY_PID", "WEZTERM_UNIX_SOCKET", "DOCKER_HOST", "XDG_RUNTIME_DIR",
-)  # fmt: skip
+VARIABLES = tomllib.loads(Path(__file__).with_name("variables.toml").read_text())
+SERVERS = frozenset(VARIABLES["servers"]["names"].split())
 """Variables with addresses of the user's servers: key agents, the screen, terminals, containers."""
+WITHOUT_PERSON: Mapping[str, str] = {
+    **VARIABLES["without_person"],
+    **dict.fromkeys(("VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), VARIABLES["without_person"]["EDITOR"]),
+}
+"""Variables with which no program opens an editor or a pager."""
+CACHES: Mapping[str, str] = VARIABLES["caches"]
+"""Variables for caches, and the folder of each below the one of the project."""
 
 
 @frozen
@@ -86,13 +94,20 @@ def program_folders() -> tuple[str, ...]:
 
 
 def kept_places(writable: tuple[str, ...], *own: str) -> Iterator[str]:
-    """Yield the read-only places in writable ones; the workspace is first in `writable`.
+    """Yield the read-only places in writable ones.
 
-    That is code which runs outside later: hooks of git, this program and all that it may still import, and `own`.
+    That is code which runs outside later: this program and all that it may still import, and `own`.
     """
-    for place in map(os.path.realpath, (f"{writable[0]}/.git/hooks", *program_folders(), *own)):
+    for place in map(os.path.realpath, (*program_folders(), *own)):
         if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
             yield place
+
+
+def cache_folder(workspace: str) -> str:
+    """Return the folder for the caches of commands in a workspace."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    digest = sha256(os.fsencode(workspace)).hexdigest()[:16]
+    return os.path.join(os.path.abspath(caches), "bpagent", f"{os.path.basename(workspace) or 'root'}-{digest}")
 
 
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Literal, get_args
@@ -31,15 +32,19 @@ from agent.tools.sandbox import bubblewrap, landlock
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.permissions import (
+    CACHES,
     NETWORK,
     SERVERS,
     UNCONFINED,
+    WITHOUT_PERSON,
     Confinement,
+    cache_folder,
     hidden_places,
     hosts_of,
     kept_places,
     writable_by,
 )
+from agent.tools.sandbox.repository import git_folders
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
 
@@ -148,8 +153,9 @@ IN_THE_WAY = {
 class Sandbox:
     """Confines commands to `writable`, of which the first is the workspace.
 
-    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
-    folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
+    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
+    folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
+    with the sandbox, and so are the filters of system calls beside it.
     """
 
     writable: tuple[str, ...]
@@ -157,7 +163,9 @@ class Sandbox:
     denied: tuple[str, ...] = ()
     strict: bool = False
     limits: ResourceLimits = LIMITS
+    caches: str = ""
     scratch: str = field(init=False)
+    _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
 
@@ -166,6 +174,7 @@ class Sandbox:
         finalize(self, folder.remove)
         self.scratch = os.path.join(folder.path, "tmp")
         os.mkdir(self.scratch)
+        self._git = git_folders(os.path.expanduser(self.writable[0]))
         if self.level == "bubblewrap":
             bubblewrap.write_filters(folder.path)
 
@@ -201,11 +210,17 @@ class Sandbox:
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch."""
+        """Return the environment of such a command: no addresses of the user's servers, caches of ours, and scratch."""
         if not self._confines(rights):
             return dict(given)
         scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
-        return {**{name: value for name, value in given.items() if name not in SERVERS}, "TMPDIR": scratch}
+        caches = self.caches or os.path.join(scratch, "caches")
+        return {
+            **{name: value for name, value in given.items() if name not in SERVERS},
+            **WITHOUT_PERSON,
+            **{name: os.path.join(caches, folder) for name, folder in CACHES.items()},
+            "TMPDIR": scratch,
+        }
 
     def _confines(self, rights: Iterable[str]) -> bool:
         return self.level != "none" and (self.strict or UNCONFINED not in rights)
@@ -217,14 +232,16 @@ class Sandbox:
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
         kept = outputs_folder()
+        hooks = [os.path.join(folder, "hooks") for folder in self._git]
+        named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,
-            writable=tuple(path for path in writable if os.path.exists(path)),
+            writable=tuple(path for path in (*writable, *self._git, *named, self.caches) if os.path.exists(path)),
             readable=() if kept is None else (kept,),
             hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(kept_places(writable, os.path.dirname(self.scratch))),
+            kept=tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch))),
             network=NETWORK in rights,
         )
 
@@ -263,7 +280,15 @@ def make_sandbox(
     level = achieved()
     if wanted == "strict" and level == "none":
         raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict")
+    places = tuple(writable)
+    return Sandbox(places, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(places[0])))
+
+
+def _made(folder: str) -> str:
+    """Return a folder, which is made if it is missing; empty if it cannot be written."""
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else ""
 
 
 def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
