@@ -13,6 +13,7 @@ from agent.tools.background import Processes
 from agent.tools.collections import CodingOptions, create_all_tools, make_collection
 from agent.tools.definition import Tool
 from agent.tools.output import Retention
+from agent.tools.programs import find_program
 from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import CannotStart
@@ -28,17 +29,23 @@ def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ())
     and for a required sandbox that cannot work here.
     """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
-    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, workspace, own))
+    writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
+    shell = evolve(_found(shell_options(preset), writable), sandbox=_sandbox(preset, writable, own))
     return *_collection(preset, workspace, shell), *_declared(preset, workspace, shell)
 
 
-def _sandbox(preset: Preset, workspace: Workspace, own: Iterable[str]) -> "Sandbox | None":
+def _found(shell: ShellOptions, writable: tuple[str, ...]) -> ShellOptions:
+    """Return the options with the shell's own path, which no command can have written."""
+    program = find_program(shell.shell[0], writable) or shell.shell[0]
+    return evolve(shell, shell=(program, *shell.shell[1:]))
+
+
+def _sandbox(preset: Preset, writable: tuple[str, ...], own: Iterable[str]) -> "Sandbox | None":
     if preset.sandbox == "off":
         return None
     from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and the abilities of the machine are tried
 
     try:
-        writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
         return make_sandbox(preset.sandbox, writable, (*preset.denied_paths, *own))
     except CannotStart as error:
         raise OptionError(str(error)) from error

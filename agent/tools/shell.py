@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -463,9 +464,10 @@ def _description(options: ShellOptions) -> str:
     spill = ", and all of it goes to a file" if options.retention.spill else ""
     times = "as long as it takes" if options.timeout is None else f"at most {options.timeout:g} seconds"
     streams = "on their own" if options.separate else "together"
+    shell = " ".join([os.path.basename(options.shell[0]), *options.shell[1:]])
     return (
         f"Run a shell command in the workspace and return its output, standard output and error {streams}.\n\n"
-        f"Each call is a new shell ({' '.join(options.shell)}); its input is empty. Processes that outlive the command "
+        f"Each call is a new shell ({shell}); its input is empty. Processes that outlive the command "
         f"are ended. It may take {times}, unless you give a timeout in seconds. Of a long output you get {kept} "
         f"{options.retention.limit} bytes{lines}{spill}."
     )

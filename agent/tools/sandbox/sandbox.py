@@ -3,8 +3,8 @@
 The level is determined once, by trying (`achieved`):
 
     bubblewrap    Linux with `bwrap`: namespaces
-    landlock      Linux without it, from 5.13 on: rules about files, no sockets
-    seatbelt      macOS: `sandbox-exec`, not tried by us
+    namespaces    Linux without it: the same namespaces, made by a program of ours
+    landlock      where the kernel lets no user make these, from 5.13 on: rules about files, no sockets
     none          nothing: commands run as they are, and the log says so
 
 Commands, and those of an episode of the laboratory, also have limits of their resources, which the kernel enforces.
@@ -12,23 +12,25 @@ Commands, and those of an episode of the laboratory, also have limits of their r
 
 import json
 import os
+import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
 
-from attrs import asdict, define, evolve, field, frozen, validators
+from attrs import Factory, asdict, define, evolve, field, frozen, validators
 
 from agent.tools.output import outputs_folder, size_in_words
 from agent.tools.process import Finished
-from agent.tools.sandbox import bubblewrap, landlock
+from agent.tools.programs import find_program
+from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.permissions import (
@@ -45,6 +47,7 @@ from agent.tools.sandbox.permissions import (
     writable_by,
 )
 from agent.tools.sandbox.repository import git_folders
+from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
 
@@ -132,8 +135,49 @@ def kernel_version() -> tuple[int, ...]:
 
 # The sandbox of an agent.
 
-Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+Level = Literal["bubblewrap", "namespaces", "landlock", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+NAMESPACED: tuple[Level, ...] = ("bubblewrap", "namespaces")
+
+
+@frozen
+class Programs:
+    """The paths of programs that start a command, outside the places that it may write; None for a missing one.
+
+    python: our interpreter, which runs the text of `launcher`; that of a virtual environment leads to it.
+    """
+
+    bwrap: str | None
+    nsenter: str | None
+    prlimit: str | None
+    python: str | None
+
+    @classmethod
+    def found(cls, writable: Iterable[str]) -> "Programs":
+        """Return the programs on PATH."""
+        names, places = ("bwrap", "nsenter", "prlimit", os.path.realpath(sys.executable)), tuple(writable)
+        return cls(*(find_program(name, places) for name in names))
+
+    def launcher(self, level: Level) -> tuple[str, ...]:
+        """Return the words of the program that confines a command at this level. Raises CannotStart."""
+        program = self.bwrap if level == "bubblewrap" else self.python
+        if program is None:
+            raise CannotStart(f"no program for the sandbox {level} lies outside the places that the agent may write")
+        return (program,) if level == "bubblewrap" else (program, "-I", "-S", "-c", _text_of_launcher())
+
+
+@cache
+def _text_of_launcher() -> str:
+    """Return the program as it was at the start: its file may be in a place that the agent writes."""
+    return Path(launcher.__file__).read_text(encoding="utf-8")
+
+
+def write_filters(level: Level, folder: str) -> None:
+    """Write the filters of system calls of a level into the folder in which the scratch folder lies. Raises OSError."""
+    families = FILTERS if level in NAMESPACED else WITHOUT_NAMESPACES
+    for name, those in families.items() if platform.machine() in NUMBERS else ():
+        Path(folder, name).write_bytes(seccomp_filter(those, namespaces=level in NAMESPACED))
+
 
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
@@ -155,7 +199,8 @@ class Sandbox:
 
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
     folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
-    with the sandbox, and so are the filters of system calls beside it.
+    with the sandbox, and so are the filters of system calls beside it. Programs that start a command are found when it
+    is made. Raises CannotStart if the level lacks one.
     """
 
     writable: tuple[str, ...]
@@ -163,6 +208,7 @@ class Sandbox:
     denied: tuple[str, ...] = ()
     strict: bool = False
     limits: ResourceLimits = LIMITS
+    programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
     caches: str = ""
     scratch: str = field(init=False)
     _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
@@ -175,8 +221,9 @@ class Sandbox:
         self.scratch = os.path.join(folder.path, "tmp")
         os.mkdir(self.scratch)
         self._git = git_folders(os.path.expanduser(self.writable[0]))
-        if self.level == "bubblewrap":
-            bubblewrap.write_filters(folder.path)
+        if self.level != "none":
+            write_filters(self.level, folder.path)
+            self.programs.launcher(self.level)
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
@@ -186,25 +233,31 @@ class Sandbox:
         if not self._confines(rights):
             return ()
         inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
-        joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
+        joined = self._joined() if self.level in NAMESPACED and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
-        if not hosts or self.level != "bubblewrap":
-            return (*joined, *_confining(self.level, inside), *self._limited())
+        if not hosts or self.level not in NAMESPACED:
+            return (*joined, *self._confining(inside), *self._limited())
         everywhere, prefix = os.path.realpath("/tmp"), "bpagent-egress-"  # invisible to other commands
         remove_abandoned(prefix, everywhere)
         folder = f"{everywhere}/{prefix}{os.urandom(8).hex()}"
-        words = _confining("bubblewrap", evolve(inside, egress=folder))
+        words = self._confining(evolve(inside, egress=folder))
         return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
 
     def _limited(self) -> tuple[str, ...]:
-        program = _prlimit()
-        return () if program is None else (program, *self.limits.arguments(), "--")
+        prlimit = self.programs.prlimit
+        return () if prlimit is None else (prlimit, *self.limits.arguments(), "--")
+
+    def _confining(self, inside: Confinement) -> tuple[str, ...]:
+        if self.level in NAMESPACED:
+            return bubblewrap.confining(self.programs.launcher(self.level), inside)
+        code = os.path.join(os.path.dirname(self.scratch), "network" if inside.network else "loopback")
+        return (*self.programs.launcher("landlock"), "landlock", json.dumps(asdict(inside)), code)
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that make a command join the agent's loopback, which is created when needed."""
         with self._lock:
             if self._loopback is None or not self._loopback.is_held:
-                self._loopback = hold_loopback()
+                self._loopback = hold_loopback(self.programs.launcher(self.level), self.programs.nsenter or "")
                 if self._loopback is not None:
                     finalize(self, self._loopback.close)
             return () if self._loopback is None else self._loopback.words()
@@ -213,7 +266,7 @@ class Sandbox:
         """Return the environment of such a command: no addresses of the user's servers, caches of ours, and scratch."""
         if not self._confines(rights):
             return dict(given)
-        scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
+        scratch = "/tmp" if self.level in NAMESPACED else self.scratch
         caches = self.caches or os.path.join(scratch, "caches")
         return {
             **{name: value for name, value in given.items() if name not in SERVERS},
@@ -254,7 +307,7 @@ class Sandbox:
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
             return finished, ()
         said = finished.output + finished.errors
-        if self.level == "bubblewrap" and code in FATAL:
+        if self.level in NAMESPACED and code in FATAL:
             if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
                 finished = evolve(finished, signal=code, exit_code=None)
             elif not finished.exited:
@@ -277,11 +330,11 @@ def make_sandbox(
     """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
     if wanted == "off":
         return None
-    level = achieved()
+    writable = tuple(writable)
+    level = achieved(writable)
     if wanted == "strict" and level == "none":
         raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    places = tuple(writable)
-    return Sandbox(places, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(places[0])))
+    return Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
 
 
 def _made(folder: str) -> str:
@@ -289,44 +342,6 @@ def _made(folder: str) -> str:
     with suppress(OSError):
         os.makedirs(folder, exist_ok=True)
     return folder if os.access(folder, os.W_OK) else ""
-
-
-def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
-    match level:
-        case "bubblewrap":
-            return bubblewrap.confining(inside)
-        case "landlock":
-            return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
-    return ("sandbox-exec", "-p", "\n".join(_seatbelt_profile(inside)))
-
-
-SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
-
-
-def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
-    """Yield the lines of a profile for `sandbox-exec -p`; later ones win. Written from its documentation, untested."""
-    yield from ("(version 1)", "(allow default)", "(deny file-write*)")
-    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_below(SEATBELT_SINKS, 'literal')})"
-    if inside.kept:
-        yield f"(deny file-write* {_below(inside.kept)})"
-    if inside.hidden:
-        yield f"(deny file-read* file-write* {_below(inside.hidden)})"
-    if inside.granted:
-        yield f"(allow file-read* file-write* {_below(inside.granted)})"
-    yield from ("(deny signal)", "(allow signal (target same-sandbox))", "(deny mach-lookup)", "(deny appleevent-send)")
-    if not inside.network:
-        yield from ("(deny network*)", '(allow network* (local ip "localhost:*"))')
-        yield '(allow network-outbound (remote ip "localhost:*"))'
-
-
-def _below(places: Iterable[str], kind: str = "subpath") -> str:
-    quoted = (place.replace("\\", "\\\\").replace('"', '\\"') for place in places)
-    return " ".join(f'({kind} "{place}")' for place in quoted)
-
-
-@lru_cache(maxsize=1)
-def _prlimit() -> str | None:
-    return shutil.which("prlimit")
 
 
 # The level that this machine achieves.
@@ -340,44 +355,38 @@ exit 0
 """
 
 
-@lru_cache(maxsize=1)
-def achieved() -> Level:
-    """Return the level that this machine achieves; tried at the first call, in about 20 milliseconds."""
-    return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
+def achieved(writable: Iterable[str] = ()) -> Level:
+    """Return the level that this machine achieves for an agent that may write these places.
+
+    It is tried at the first call, in about 20 milliseconds.
+    """
+    programs = Programs.found(writable)
+    return next((level for level in LEVELS[:-1] if why_not(level, programs) == ""), "none")
 
 
-@lru_cache(maxsize=len(LEVELS))
-def why_not(level: Level) -> str:
+@lru_cache(maxsize=64)
+def why_not(level: Level, programs: Programs | None = None) -> str:
     """Return why a level is not achieved here, found by attempts to escape; empty if it is."""
-    missing = _missing(level)
-    if missing:
-        return missing
+    if level == "landlock" and not launcher.landlock_version():
+        return "this kernel has no Landlock (Linux 5.13)"
+    programs = programs or Programs.found(())
+    if level == "bubblewrap" and programs.bwrap is None:
+        return "there is no program bwrap; install the package bubblewrap"
     try:
         with make_folder("probe", os.path.expanduser("~")) as folder:
-            return _tried(level, folder)
+            return _tried(level, programs, folder)
     except (OSError, subprocess.SubprocessError, CannotStart) as error:
         return str(error)
 
 
-def _missing(level: Level) -> str:
-    match level:
-        case "bubblewrap":
-            return "" if shutil.which("bwrap") else "there is no program bwrap; install the package bubblewrap"
-        case "landlock":
-            return "" if landlock.version() else "this kernel has no Landlock (Linux 5.13)"
-        case "seatbelt":
-            return "" if sys.platform == "darwin" and shutil.which("sandbox-exec") else "this is not macOS"
-    return ""
-
-
-def _tried(level: Level, folder: str) -> str:
+def _tried(level: Level, programs: Programs, folder: str) -> str:
     """Return the failures of a test command in a sandbox: forbidden operations that work, required ones that fail."""
     workspace, canary, secret = (os.path.join(folder, name) for name in ("workspace", "canary", "secret"))
     os.mkdir(workspace)
     for path in (canary, secret):
         with open(path, "w") as file:
             file.write("a hidden file can be read\n" if path == secret else "")
-    made = Sandbox((workspace,), level, denied=(secret,))
+    made = Sandbox((workspace,), level, denied=(secret,), programs=programs)
     command = (*made.prefix(workspace), "sh", "-c", ATTEMPTS, "sh", canary, secret)
     done = subprocess.run(
         command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_PROBE,

@@ -168,7 +168,7 @@ def test_strict_offers_no_rights_and_begins_no_run_where_there_is_no_sandbox(
     strict = evolve(DEFAULT, sandbox="strict")
     assert "rights" not in str(equip(strict, workspace)[0].parameters)
     assert "rights" in str(equip(DEFAULT, workspace)[0].parameters)
-    monkeypatch.setattr(sandbox, "achieved", lambda: "none")
+    monkeypatch.setattr(sandbox, "achieved", lambda writable: "none")
     with pytest.raises(OptionError, match="this machine has no sandbox"):
         equip(strict, workspace)
     assert go("true").agent.toolbox.sandbox == "none"
@@ -304,3 +304,23 @@ def test_the_program_and_its_python_are_read_only_in_the_sandbox(
 
     assert (workspace / "lib" / "agent" / "judging.py").read_text() == "deny"
     assert sorted(os.listdir(workspace / "lib")) == ["agent", "z"]
+
+
+@pytest.mark.slow
+def test_programs_planted_in_the_workspace_do_not_start_a_command(
+    go: Go, home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the workspace's environment first on PATH, as an activated one has it."""
+    planted = workspace / ".venv" / "bin"
+    planted.mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{planted}:{os.environ['PATH']}")
+    for name in ("bwrap", "nsenter", "prlimit", "bash", "python3", "sh"):
+        (planted / name).write_text(f"#!/bin/sh\necho gone > {home}/canary-{name}\n")
+        (planted / name).chmod(0o755)
+
+    session = call("terminal", command="true", persistent=True)
+    run = go("echo inside", call("bash", command="echo out", rights=["unconfined"]), approve=lambda _: True)
+    go(session, preset=evolve(DEFAULT, tools="terminal", policy=None))
+
+    assert [finished.result.text for finished in of_kind(run, ToolFinished)] == ["inside\n", "out\n"]
+    assert [file.name for file in home.glob("canary*")] == []
