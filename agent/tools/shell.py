@@ -5,13 +5,16 @@ import json
 import math
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
+import anyio
 from attrs import Factory, evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
@@ -22,6 +25,7 @@ from agent.vocabulary.messages import ToolResult
 from bp import Event
 
 if TYPE_CHECKING:
+    from agent.tools.sandbox.put_back import Guard
     from agent.tools.sandbox.sandbox import Sandbox
 
 EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -306,10 +310,36 @@ class Runner:
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
-        seen = env(await self.options.environment(cwd, context.rights))
-        shell = (*self.options.before(cwd, context.rights), *self.options.shell)
-        with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
-            return await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
+        async with self._guarded(context, lasts=True) as notes:
+            seen = env(await self.options.environment(cwd, context.rights))
+            shell = (*self.options.before(cwd, context.rights), *self.options.shell)
+            with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
+                started = await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
+        return evolve(started, text="\n".join([started.text, *notes]))
+
+    @asynccontextmanager
+    async def _guarded(self, context: ToolContext, *, lasts: bool = False) -> AsyncIterator[list[str]]:
+        """Keep the places that run later while a command runs; yield a list to which lines about them are added.
+
+        lasts: the command goes on in the background.
+        """
+        notes = list[str]()
+        sandbox = self.options.sandbox
+        guard = None if sandbox is None else sandbox.guard_of(context.rights)
+        if sandbox is None or guard is None:
+            yield notes
+            return
+        asks = not sandbox.strict
+        if guard.begin(context.rights, are_alive=self.processes is not None and bool(self.processes.running())):
+            notes += await _compared(guard, context, asks=asks)
+        else:  # what has changed since is the user's
+            await run_in_background(guard.accept)
+        try:
+            yield notes
+        finally:
+            with anyio.CancelScope(shield=True):
+                notes += await _compared(guard, context, asks=asks)
+            guard.end(lasts=lasts)
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
@@ -330,7 +360,8 @@ class Runner:
                 "errors": options.retention.collector() if options.separate else None,
                 "progress": context.progress,
             }
-            finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
+            async with self._guarded(context) as put_back:
+                finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
         except BaseException as error:
             output.drop()
             if self.in_envelopes and isinstance(error, ToolError):
@@ -341,7 +372,7 @@ class Runner:
             lost = [*options.sandbox.cures(met), *lost]
         to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)
-        notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *to_stay, *ended]
+        notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *put_back, *to_stay, *ended]
         if self.in_envelopes:
             self.session.executed += 1
             result = self._envelope(command, cwd, context, finished, notes)
@@ -372,6 +403,15 @@ class Runner:
             hears=lambda event: self.session.hear(event),
             restores=lambda finished: self.session.restore(finished),
         )
+
+
+async def _compared(guard: "Guard", context: ToolContext, *, asks: bool) -> list[str]:
+    """Put back what changed in places that run later, after a snapshot; return lines about it."""
+    refused = await run_in_background(guard.refused)
+    if not refused:
+        return []
+    await context.keep()
+    return await run_in_background(lambda: guard.put_back(refused, asks=asks))
 
 
 def make_shell_tool(
@@ -412,7 +452,7 @@ def make_shell_tool(
         return await runner.run(command, cwd, timeout, context, execute)
 
     described = evolve(bash, description=_description(chosen))
-    return in_sandbox(with_background(runner.heard_by(described), processes), chosen)
+    return in_sandbox(with_background(runner.heard_by(described), processes, chosen), chosen)
 
 
 def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
@@ -444,18 +484,25 @@ TO_STAY = "[give background=true for a process that is to stay]"
 NONE_STAYS = "[the user can let processes stay: --option background=run]"
 
 
-def with_background(shell: Tool, processes: Processes | None) -> Tool:
+def with_background(shell: Tool, processes: Processes | None, options: ShellOptions) -> Tool:
     """Return a tool whose commands may stay among `processes`; None: it has no such parameter."""
     if processes is None:
         return shell.without("background")
     earlier, known = shell.restores, processes
+    guard = None if options.sandbox is None else options.sandbox.guard
 
     def restore(finished: ToolFinished) -> None:
         known.restore(finished)
         if earlier is not None:
             earlier(finished)
 
-    return evolve(shell, restores=restore, run_over=known.end_run)
+    async def end_run() -> None:
+        await known.end_run()
+        if guard is not None and guard.lasts:
+            await _compared(guard, ToolContext(), asks=False)
+            guard.lasts = bool(known.running())
+
+    return evolve(shell, restores=restore, run_over=end_run)
 
 
 def _description(options: ShellOptions) -> str:

@@ -191,7 +191,7 @@ BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PER
 INSIDE = frozenset(
     {
         Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL,
-        Zone.RUNS_LATER, Zone.PRIVATE, Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+        Zone.PRIVATE, Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
     }
 )  # fmt: skip
 """Zones that are writable in the sandbox anyway, or whose place is unknown."""
@@ -219,7 +219,8 @@ def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ..
         if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
             found.update(_reached(deed) if by_host else [NETWORK])
         elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
-            found.add(WRITE + (deed.path if deed.effect is Effect.WRITE else posixpath.dirname(deed.path)))
+            is_exact = deed.effect is Effect.WRITE or deed.zone is Zone.RUNS_LATER
+            found.add(WRITE + (deed.path if is_exact else posixpath.dirname(deed.path)))
     return without_hosts(tuple(sorted(found)))
 
 

@@ -46,10 +46,12 @@ from agent.tools.sandbox.permissions import (
     kept_places,
     writable_by,
 )
+from agent.tools.sandbox.put_back import Guard
 from agent.tools.sandbox.repository import git_folders
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
+from constitution.zones import is_within
 
 # Limits of resources.
 
@@ -200,7 +202,7 @@ class Sandbox:
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
     folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
     with the sandbox, and so are the filters of system calls beside it. Programs that start a command are found when it
-    is made. Raises CannotStart if the level lacks one.
+    is made. Raises CannotStart if the level lacks one. guard: keeps places that run later, if there is one.
     """
 
     writable: tuple[str, ...]
@@ -211,6 +213,7 @@ class Sandbox:
     programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
     caches: str = ""
     scratch: str = field(init=False)
+    guard: Guard | None = field(init=False, default=None)
     _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
@@ -224,6 +227,17 @@ class Sandbox:
         if self.level != "none":
             write_filters(self.level, folder.path)
             self.programs.launcher(self.level)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """The places that commands may write, the folders of git included; links followed."""
+        return tuple(
+            dict.fromkeys((*(os.path.realpath(os.path.expanduser(path)) for path in self.writable), *self._git))
+        )
+
+    def guard_of(self, rights: Iterable[str]) -> Guard | None:
+        """Return what keeps the places that run later from a command with these rights."""
+        return self.guard if self.strict or UNCONFINED not in rights else None
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
@@ -284,17 +298,20 @@ class Sandbox:
         writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
-        kept = outputs_folder()
+        outputs = outputs_folder()
         hooks = [os.path.join(folder, "hooks") for folder in self._git]
         named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
+        kept = tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch)))
+        hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
+        granted = (os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path))
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,
             writable=tuple(path for path in (*writable, *self._git, *named, self.caches) if os.path.exists(path)),
-            readable=() if kept is None else (kept,),
-            hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
-            granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch))),
+            readable=() if outputs is None else (outputs,),
+            hidden=hidden,
+            granted=tuple(place for place in granted if not _is_open(place, writable, (*kept, *hidden))),
+            kept=kept,
             network=NETWORK in rights,
         )
 
@@ -324,6 +341,11 @@ class Sandbox:
             yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
 
 
+def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool:
+    """Return whether a place can be written anyway; mounted again, it would uncover the closed ones in it."""
+    return any(is_within(place, each) for each in writable) and not any(is_within(place, each) for each in closed)
+
+
 def make_sandbox(
     wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
 ) -> Sandbox | None:
@@ -334,7 +356,9 @@ def make_sandbox(
     level = achieved(writable)
     if wanted == "strict" and level == "none":
         raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    return Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
+    made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
+    made.guard = Guard(made.guarded)
+    return made
 
 
 def _made(folder: str) -> str:
