@@ -45,6 +45,8 @@ from agent.tools.sandbox.permissions import (
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
+from constitution import Zone
+from constitution.zones import Places, zone_of
 
 # Limits of resources.
 
@@ -307,17 +309,45 @@ class Sandbox:
             yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
 
 
-def make_sandbox(
-    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
-) -> Sandbox | None:
-    """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
+def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = ()) -> Sandbox | None:
+    """Return the sandbox that a preset wants ("off", "on", "required", "strict"), None for none.
+
+    Raises CannotStart if a required one is not achieved, or leaves secrets in the workspace open.
+    """
     if wanted == "off":
         return None
     writable = tuple(writable)
     level = achieved(writable)
-    if wanted == "strict" and level == "none":
-        raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    return Sandbox(writable, level, tuple(denied), strict=wanted == "strict")
+    made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict")
+    if wanted == "on":
+        return made
+    if level == "none":
+        says = f"sandbox={wanted}, and nothing confines commands here: see `bpagent doctor`"
+        raise CannotStart(f"{says}; give --sandbox off, and they run unconfined")
+    if readable := open_secrets(level, writable[0]):
+        raise CannotStart(
+            f"sandbox={wanted}, and the level {level} cannot hide {', '.join(readable)} in the workspace; move them, "
+            "install bubblewrap, or give --sandbox on, and commands can read them"
+        )
+    return made
+
+
+MOST_NAMED = 5
+MADE_OR_KEPT = frozenset([".git", "node_modules", ".venv", "venv", "__pycache__"])
+
+
+def open_secrets(level: str, workspace: str) -> list[str]:
+    """Return files of the workspace that hold secrets and that this level cannot hide, at most a few of them."""
+    if level != "landlock":
+        return []
+    places, found = Places(workspace=workspace, home=os.path.expanduser("~")), list[str]()
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = sorted(set(folders) - MADE_OR_KEPT)
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        found += [os.path.relpath(path, workspace) for path in paths if zone_of(path, places) is Zone.PRIVATE]
+        if len(found) >= MOST_NAMED:
+            break
+    return found[:MOST_NAMED]
 
 
 # The level that this machine achieves.
