@@ -43,6 +43,7 @@ from agent.tools.sandbox.permissions import (
     writable_by,
 )
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
+from agent.tools.sandbox.sockets import outer_sockets
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
 from constitution import Zone
@@ -169,6 +170,25 @@ def _text_of_launcher() -> str:
     return Path(launcher.__file__).read_text(encoding="utf-8")
 
 
+OPEN_AT_LANDLOCK = (
+    "see which processes run",
+    "see what lies in /tmp",
+    "change modes and times outside",
+    "write the hooks of git",
+    "read secrets in the workspace",
+)
+
+
+def open_at(level: Level) -> tuple[str, ...]:
+    """Return what commands can do at a level of this machine, and cannot in namespaces, in words of the docs."""
+    if level in NAMESPACED:
+        return ()
+    if level == "none":
+        return ("everything that you can",)
+    signals = () if launcher.landlock_version() >= launcher.SCOPED_FROM else ("signal a process",)
+    return (*OPEN_AT_LANDLOCK, *signals)
+
+
 def write_filters(level: Level, folder: str) -> None:
     """Write the filters of system calls of a level into the folder in which the scratch folder lies. Raises OSError."""
     families = FILTERS if level in NAMESPACED else WITHOUT_NAMESPACES
@@ -272,12 +292,15 @@ class Sandbox:
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
         kept = outputs_folder()
+        hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
+        if self.level in NAMESPACED:  # Landlock leaves no sockets of Unix
+            hidden += outer_sockets((*writable, *bubblewrap.REPLACED, *hidden))
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,
             writable=tuple(path for path in writable if os.path.exists(path)),
             readable=() if kept is None else (kept,),
-            hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
+            hidden=hidden,
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
             kept=tuple(kept_places(writable, os.path.dirname(self.scratch))),
             network=NETWORK in rights,
@@ -378,6 +401,8 @@ def why_not(level: Level, programs: Programs | None = None) -> str:
     programs = programs or Programs.found(())
     if level == "bubblewrap" and programs.bwrap is None:
         return "there is no program bwrap; install the package bubblewrap"
+    if level == "namespaces" and sys.platform != "linux":
+        return "this is not Linux"
     try:
         with make_folder("probe", os.path.expanduser("~")) as folder:
             return _tried(level, programs, folder)
