@@ -13,7 +13,6 @@ from agent.tools.background import Processes
 from agent.tools.collections import CodingOptions, create_all_tools, make_collection
 from agent.tools.definition import Tool
 from agent.tools.output import Retention
-from agent.tools.programs import find_program
 from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import CannotStart
@@ -30,14 +29,8 @@ def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ())
     """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
     writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
-    shell = evolve(_found(shell_options(preset), writable), sandbox=_sandbox(preset, writable, own))
+    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, writable, own))
     return *_collection(preset, workspace, shell), *_declared(preset, workspace, shell)
-
-
-def _found(shell: ShellOptions, writable: tuple[str, ...]) -> ShellOptions:
-    """Return the options with the shell's own path, which no command can have written."""
-    program = find_program(shell.shell[0], writable) or shell.shell[0]
-    return evolve(shell, shell=(program, *shell.shell[1:]))
 
 
 def _sandbox(preset: Preset, writable: tuple[str, ...], own: Iterable[str]) -> "Sandbox | None":

@@ -3,7 +3,6 @@
 import inspect
 import json
 import math
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from agent.tools.blocking import run_in_background
 from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
+from agent.tools.programs import find_program
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
@@ -83,6 +83,13 @@ class ShellOptions:
     def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
+
+    def shell_after(self, before: tuple[str, ...], shell: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the words of a shell with those before it; its path where a yes has lifted the whole sandbox."""
+        shell = shell or self.shell
+        if before or self.sandbox is None or self.sandbox.level == "none":
+            return (*before, *shell)
+        return (find_program(shell[0], self.sandbox.writable) or shell[0], *shell[1:])
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the timeout for a requested one, and a notice if it differs."""
@@ -312,7 +319,7 @@ class Runner:
         assert self.processes is not None
         async with self._guarded(context, lasts=True) as notes:
             seen = env(await self.options.environment(cwd, context.rights))
-            shell = (*self.options.before(cwd, context.rights), *self.options.shell)
+            shell = self.options.shell_after(self.options.before(cwd, context.rights))
             with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
                 started = await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
         return evolve(started, text="\n".join([started.text, *notes]))
@@ -433,7 +440,7 @@ def make_shell_tool(
     runner, place = Runner(name, chosen, sessions or PerAgent(Session), processes), commands or LocalCommands()
 
     async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
-        return await place.run(text, shell=(*before, *chosen.shell), **how), ()
+        return await place.run(text, shell=chosen.shell_after(before), **how), ()
 
     @tool(category="write", name=name)
     async def bash(
@@ -511,10 +518,9 @@ def _description(options: ShellOptions) -> str:
     spill = ", and all of it goes to a file" if options.retention.spill else ""
     times = "as long as it takes" if options.timeout is None else f"at most {options.timeout:g} seconds"
     streams = "on their own" if options.separate else "together"
-    shell = " ".join([os.path.basename(options.shell[0]), *options.shell[1:]])
     return (
         f"Run a shell command in the workspace and return its output, standard output and error {streams}.\n\n"
-        f"Each call is a new shell ({shell}); its input is empty. Processes that outlive the command "
+        f"Each call is a new shell ({' '.join(options.shell)}); its input is empty. Processes that outlive the command "
         f"are ended. It may take {times}, unless you give a timeout in seconds. Of a long output you get {kept} "
         f"{options.retention.limit} bytes{lines}{spill}."
     )

@@ -11,7 +11,6 @@ from attrs import define, evolve, field, frozen
 from agent.tools.background import Processes
 from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process, unnamed_file
-from agent.tools.programs import find_program
 from agent.tools.sandbox.permissions import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
@@ -270,7 +269,7 @@ class _Terminal:
 
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
-                return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
+                return await LocalCommands().run(text, shell=self.runner.options.shell_after(before), **how), ()
             finished, lost = await self._run_in(self.session, text, before, how, passing)
             return finished, ["[session closed]"] if closing else lost
 
@@ -292,16 +291,13 @@ class _Terminal:
         with unnamed_file(encoded(command, "command", CannotStart)) as script, unnamed_file() as out:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("-u COMMAND", f"-u {script}").replace(">&OUT", f">&{out}")
-            finished = await run_process((*before, self._bash(), "-c", text), pass_fds=(script, out), **inside)
+            shell = self.runner.options.shell_after(before, ("bash", "-c"))
+            finished = await run_process((*shell, text), pass_fds=(script, out), **inside)
             left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given, passing)
         if left is None:
             return finished, (NOTHING_KEPT,)
         self.session, notes = left
         return evolve(finished, exited=True), notes
-
-    def _bash(self) -> str:
-        sandbox = self.runner.options.sandbox
-        return find_program("bash", () if sandbox is None else sandbox.writable) or "bash"
 
     def _check_place(self, context: ToolContext) -> None:
         """Raise ToolError for a command that was judged for another directory than it would start in."""

@@ -39,6 +39,8 @@ from agent.tools.sandbox.permissions import PYTHON, Confinement
 from agent.tools.sandbox.seccomp import NUMBERS
 
 SCRATCHES = ("/tmp", "/var/tmp")
+REPLACED = (*SCRATCHES, "/run", "/dev", "/proc")
+"""Folders that are not those of outside."""
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names
 
 SHARED_MEMORY = 1024 * 1024 * 1024  # bytes of /dev/shm

@@ -49,9 +49,11 @@ from agent.tools.sandbox.permissions import (
 from agent.tools.sandbox.put_back import Guard
 from agent.tools.sandbox.repository import git_folders
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
+from agent.tools.sandbox.sockets import outer_sockets
 from agent.tools.temporary import make_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
-from constitution.zones import is_within
+from constitution import Zone
+from constitution.zones import Places, is_within, zone_of
 
 # Limits of resources.
 
@@ -172,6 +174,25 @@ class Programs:
 def _text_of_launcher() -> str:
     """Return the program as it was at the start: its file may be in a place that the agent writes."""
     return Path(launcher.__file__).read_text(encoding="utf-8")
+
+
+OPEN_AT_LANDLOCK = (
+    "see which processes run",
+    "see what lies in /tmp",
+    "change modes and times outside",
+    "write the hooks of git",
+    "read secrets in the workspace",
+)
+
+
+def open_at(level: Level) -> tuple[str, ...]:
+    """Return what commands can do at a level of this machine, and cannot in namespaces, in words of the docs."""
+    if level in NAMESPACED:
+        return ()
+    if level == "none":
+        return ("everything that you can",)
+    signals = () if launcher.landlock_version() >= launcher.SCOPED_FROM else ("signal a process",)
+    return (*OPEN_AT_LANDLOCK, *signals)
 
 
 def write_filters(level: Level, folder: str) -> None:
@@ -303,6 +324,8 @@ class Sandbox:
         named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
         kept = tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch)))
         hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
+        if self.level in NAMESPACED:  # Landlock leaves no sockets of Unix
+            hidden += outer_sockets((*writable, *bubblewrap.REPLACED, *hidden))
         granted = (os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path))
         return Confinement(
             cwd=os.path.realpath(cwd),
@@ -346,19 +369,46 @@ def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool
     return any(is_within(place, each) for each in writable) and not any(is_within(place, each) for each in closed)
 
 
-def make_sandbox(
-    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
-) -> Sandbox | None:
-    """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
+def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = ()) -> Sandbox | None:
+    """Return the sandbox that a preset wants ("off", "on", "required", "strict"), None for none.
+
+    Raises CannotStart if a required one is not achieved, or leaves secrets in the workspace open.
+    """
     if wanted == "off":
         return None
     writable = tuple(writable)
     level = achieved(writable)
-    if wanted == "strict" and level == "none":
-        raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
     made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
     made.guard = Guard(made.guarded)
+    if wanted == "on":
+        return made
+    if level == "none":
+        says = f"sandbox={wanted}, and nothing confines commands here: see `bpagent doctor`"
+        raise CannotStart(f"{says}; give --sandbox off, and they run unconfined")
+    if readable := open_secrets(level, writable[0]):
+        raise CannotStart(
+            f"sandbox={wanted}, and the level {level} cannot hide {', '.join(readable)} in the workspace; move them, "
+            "install bubblewrap, or give --sandbox on, and commands can read them"
+        )
     return made
+
+
+MOST_NAMED = 5
+MADE_OR_KEPT = frozenset([".git", "node_modules", ".venv", "venv", "__pycache__"])
+
+
+def open_secrets(level: str, workspace: str) -> list[str]:
+    """Return files of the workspace that hold secrets and that this level cannot hide, at most a few of them."""
+    if level != "landlock":
+        return []
+    places, found = Places(workspace=workspace, home=os.path.expanduser("~")), list[str]()
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = sorted(set(folders) - MADE_OR_KEPT)
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        found += [os.path.relpath(path, workspace) for path in paths if zone_of(path, places) is Zone.PRIVATE]
+        if len(found) >= MOST_NAMED:
+            break
+    return found[:MOST_NAMED]
 
 
 def _made(folder: str) -> str:
@@ -396,6 +446,8 @@ def why_not(level: Level, programs: Programs | None = None) -> str:
     programs = programs or Programs.found(())
     if level == "bubblewrap" and programs.bwrap is None:
         return "there is no program bwrap; install the package bubblewrap"
+    if level == "namespaces" and sys.platform != "linux":
+        return "this is not Linux"
     try:
         with make_folder("probe", os.path.expanduser("~")) as folder:
             return _tried(level, programs, folder)
