@@ -375,8 +375,8 @@ class Runner:
                 return self._envelope(command, cwd, context, str(error), ())
             raise
         if options.sandbox is not None:
-            finished, met = options.sandbox.met(finished, context.rights)
-            lost = [*options.sandbox.cures(met), *lost]
+            finished, met, lines = options.sandbox.met(finished, context.rights)
+            lost = [*lines, *lost]
         to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)
         notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *put_back, *to_stay, *ended]
@@ -474,16 +474,16 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
         return known
     by_host = sandbox.level == "bubblewrap"
-    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|write /.+"
+    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|(read|write) /.+"
     right = {"type": "string", **Limits(pattern=pattern, max_length=4096).keywords("string")}
     words = RIGHTS_WORDS.format(hosts=RIGHTS_TO_HOSTS if by_host else "")
     return known.with_rights({"type": "array", "items": right, "description": words})
 
 
 RIGHTS_WORDS = (
-    "what the command needs beyond the sandbox, which has no network but the loopback and writes in the workspace and "
-    "/tmp alone: {hosts}network (any host), write /ABSOLUTE/PATH, or unconfined. The user is asked. Leave it out "
-    "unless it was blocked"
+    "what the command needs beyond the sandbox, which has no network but the loopback, writes in the workspace and in "
+    "/tmp alone, and hides secrets: {hosts}network (any host), write /ABSOLUTE/PATH, read /ABSOLUTE/PATH, or "
+    "unconfined. The user is asked. Leave it out unless it was blocked"
 )
 RIGHTS_TO_HOSTS = "network HOST (one host, by HTTP or HTTPS through the proxy that the usual variables name), "
 BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"

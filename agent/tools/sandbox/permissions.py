@@ -4,7 +4,8 @@ A right lets one call go beyond the sandbox, if the call requested it and the us
 
 network      reach any host, as outside
 network HOST reach this host through a proxy of the call (bubblewrap)
-write PATH   change this file, or the content of this folder
+read PATH    read this file, or the content of this folder, where the sandbox hides it
+write PATH   change this file, or the content of this folder, and read it
 unconfined   run without any sandbox
 """
 
@@ -58,7 +59,7 @@ class Confinement:
     cwd: where it starts. writable: the workspace and further roots. scratch: the replacement of /tmp. readable:
     readable places in replaced folders. hidden: invisible places. granted: writable for this one call, even if hidden.
     kept: read-only places in writable ones. network: all hosts can be reached. egress: the folder of a proxy to some
-    hosts. joined: it already is in the agent's network, which has only a loopback.
+    hosts. joined: it already is in the agent's network, which has only a loopback. masks: files that hide others.
     """
 
     cwd: str
@@ -71,6 +72,7 @@ class Confinement:
     network: bool = False
     joined: bool = False
     egress: str = ""
+    masks: tuple[tuple[str, str], ...] = ()
 
 
 def agents_own(home: str) -> tuple[str, ...]:
@@ -169,7 +171,7 @@ def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
     return tuple(secrets), tuple(keeping), tuple(hidden)
 
 
-NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
+NETWORK, UNCONFINED, READ, WRITE = "network", "unconfined", "read ", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
 
 BY_NETWORK = frozenset(
@@ -191,7 +193,7 @@ BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PER
 INSIDE = frozenset(
     {
         Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL,
-        Zone.PRIVATE, Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+        Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
     }
 )  # fmt: skip
 """Zones that are writable in the sandbox anyway, or whose place is unknown."""
@@ -218,8 +220,10 @@ def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ..
             return (UNCONFINED,)
         if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
             found.update(_reached(deed) if by_host else [NETWORK])
+        elif deed.zone is Zone.PRIVATE and deed.effect not in BY_PATH and deed.path:
+            found.add(READ + deed.path)
         elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
-            is_exact = deed.effect is Effect.WRITE or deed.zone is Zone.RUNS_LATER
+            is_exact = deed.effect is Effect.WRITE or deed.zone in (Zone.RUNS_LATER, Zone.PRIVATE)
             found.add(WRITE + (deed.path if is_exact else posixpath.dirname(deed.path)))
     return without_hosts(tuple(sorted(found)))
 
@@ -252,7 +256,7 @@ def _host(address: str) -> str:
 
 def is_right(text: str) -> bool:
     """Return whether a text names a right."""
-    is_path = text.startswith(f"{WRITE}/") and "\0" not in text
+    is_path = text.startswith((f"{READ}/", f"{WRITE}/")) and "\0" not in text
     return is_path or text in (NETWORK, UNCONFINED) or HOST.fullmatch(text) is not None
 
 
@@ -261,6 +265,12 @@ def hosts_of(rights: Iterable[str]) -> tuple[str, ...]:
     rights = tuple(rights)
     found = (HOST.fullmatch(right) for right in rights)
     return () if NETWORK in rights else tuple(match[1] for match in found if match is not None)
+
+
+def shown_by(rights: Iterable[str]) -> tuple[str, ...]:
+    """Return the files and folders that rights let a command read."""
+    rights = tuple(rights)
+    return tuple(right.removeprefix(kind) for kind in (READ, WRITE) for right in rights if right.startswith(kind))
 
 
 def writable_by(rights: Iterable[str]) -> tuple[str, ...]:

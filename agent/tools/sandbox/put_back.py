@@ -11,7 +11,7 @@ import stat
 import subprocess
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from hashlib import sha1, sha256
@@ -52,7 +52,7 @@ class Walk:
 
     before: Mapping[str, Place]
     places: dict[str, Place] = field(factory=dict)
-    private: list[str] = field(factory=list)
+    private: dict[str, int] = field(factory=dict)  # with the inodes
 
     def over(self, roots: Iterable[str]) -> "Walk":
         """Look at everything below the roots, what is near to them first."""
@@ -96,7 +96,7 @@ class Walk:
             if is_later and kind_of_later(f"{inner}/{entry.name}") in ("workspace", "environment"):
                 self._add(entry)
             if _has_private_name(entry.name) and not entry.is_symlink():
-                self.private.append(entry.path)
+                self.private[entry.path] = entry.inode()
 
     def _add(self, entry: "os.DirEntry[str]") -> None:
         with suppress(OSError):
@@ -139,13 +139,15 @@ def _content(path: str, status: os.stat_result) -> bytes:
 class Guard:
     """Keeps the places that run later in what the commands of an agent may write; the workspace is first in `roots`.
 
-    private: the files with names of secrets, as of the last look. lasts: a process in the background may be alive. All
-    methods block, and are safe in any thread.
+    private: the files with names of secrets that git does not track and no command has made, as of the last look.
+    lasts: a process in the background may be alive. All methods block, and are safe in any thread.
     """
 
     roots: tuple[str, ...]
     private: tuple[str, ...] = field(default=(), init=False)
     _known: dict[str, Place] = field(factory=dict, init=False)
+    _named_private: dict[str, int] = field(factory=dict, init=False)
+    _made: set[tuple[str, int]] = field(factory=set, init=False)
     _granted: list[str] = field(factory=list, init=False)
     _running: int = field(default=0, init=False)
     lasts: bool = field(default=False, init=False)
@@ -188,7 +190,7 @@ class Guard:
     def refused(self) -> tuple[str, ...]:
         """Return the places that have changed and may not stay so."""
         with self._lock:
-            now = self._look()
+            now = self._look(by_commands=True)
             differ = (path for path in {**self._known, **now} if self._known.get(path) != now.get(path))
             refused = tuple(path for path in differ if not self._may_stay(path, self._known.get(path), now.get(path)))
             self._known = now if not refused else self._known
@@ -209,10 +211,24 @@ class Guard:
             self.accept()
         return [*_told(paths, left, asks=asks)]
 
-    def _look(self) -> dict[str, Place]:
+    def _look(self, *, by_commands: bool = False) -> dict[str, Place]:
         walk = Walk(self._known).over(self.roots)
-        self.private = tuple(walk.private)
+        inodes = {*self._named_private.values()}
+        if by_commands:  # what was renamed keeps its inode
+            self._made |= {each for each in walk.private.items() if each[1] not in inodes}
+        self._made &= walk.private.items()
+        self._named_private = walk.private
+        self.private = tuple(self._untracked(walk.private.keys() - {path for path, _ in self._made}))
         return walk.places
+
+    def _untracked(self, paths: Collection[str]) -> Iterator[str]:
+        """Yield the files that git does not track, in the repository that each is in."""
+        tops = {path: repository_root(os.path.dirname(path)) for path in sorted(paths)}
+        for top in {*tops.values()}:
+            named = [os.path.relpath(path, top) for path in tops if tops[path] == top] if top else []
+            listed = self._git("ls-files", "-z", "--", *named, top=top) if named else ""
+            tracked = {os.path.join(top, each) for each in listed.split("\0")}
+            yield from (path for path in tops if tops[path] == top and path not in tracked)
 
     def _may_stay(self, path: str, old: Place | None, new: Place | None) -> bool:
         folder, name = os.path.split(path)
@@ -252,14 +268,15 @@ class Guard:
         listed = self._git("rev-list", "--objects", "--stdin", given=asked)
         return not names.isdisjoint(line.removesuffix(f" {inner}") for line in listed.splitlines())
 
-    def _git(self, *words: str, given: bytes = b"") -> str:
+    def _git(self, *words: str, given: bytes = b"", top: str = "") -> str:
         """Return what git says, none of the settings of a repository running; empty if it fails."""
         program = find_program("git", self.roots)
         if program is None:
             return ""
+        where = top or self._top or "/"
         done = subprocess.run(
-            [program, *QUIET, *words], cwd=self._top or "/", env=BARE, input=given, capture_output=True, check=False
-        )  # fmt: skip
+            [program, *QUIET, *words], cwd=where, env=BARE, input=given, capture_output=True, check=False
+        )
         return os.fsdecode(done.stdout) if done.returncode == 0 else ""
 
     def _restore(self, path: str, old: Place | None) -> None:
@@ -301,7 +318,10 @@ def _told(paths: Iterable[str], left: Mapping[str, str], *, asks: bool) -> Itera
         yield f"[changed, runs later with the user's rights, and could not be put back: {path}: {why}]"
 
 
-QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-replace-objects", "--literal-pathspecs")
+QUIET = (
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*", "--no-replace-objects",
+    "--literal-pathspecs",
+)  # fmt: skip
 BARE = {
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0",
 }  # fmt: skip

@@ -17,7 +17,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -33,17 +33,21 @@ from agent.tools.programs import find_program
 from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
+from agent.tools.sandbox.masks import Masks
 from agent.tools.sandbox.permissions import (
     CACHES,
     NETWORK,
+    READ,
     SERVERS,
     UNCONFINED,
     WITHOUT_PERSON,
+    WRITE,
     Confinement,
     cache_folder,
     hidden_places,
     hosts_of,
     kept_places,
+    shown_by,
     writable_by,
 )
 from agent.tools.sandbox.put_back import Guard
@@ -204,16 +208,8 @@ def write_filters(level: Level, folder: str) -> None:
 
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
-IN_THE_WAY = {
-    NETWORK: (
-        "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
-        "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
-        "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
-        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed, response 403",
-    ),
-    "write": ("Read-only file system", "EROFS"),
-}  # fmt: skip
-"""Messages of programs that could not reach a host or write a file, by what the sandbox refused."""
+READ_ONLY = ("Read-only file system", "EROFS")
+"""How the kernel, and programs after it, name a place that the sandbox closed for writing."""
 
 
 @define(eq=False)
@@ -235,6 +231,7 @@ class Sandbox:
     caches: str = ""
     scratch: str = field(init=False)
     guard: Guard | None = field(init=False, default=None)
+    _masks: Masks = field(init=False)
     _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
@@ -244,6 +241,7 @@ class Sandbox:
         finalize(self, folder.remove)
         self.scratch = os.path.join(folder.path, "tmp")
         os.mkdir(self.scratch)
+        self._masks = Masks(os.path.join(folder.path, "masks"), os.path.expanduser(self.writable[0]))
         self._git = git_folders(os.path.expanduser(self.writable[0]))
         if self.level != "none":
             write_filters(self.level, folder.path)
@@ -307,6 +305,7 @@ class Sandbox:
             **{name: value for name, value in given.items() if name not in SERVERS},
             **WITHOUT_PERSON,
             **{name: os.path.join(caches, folder) for name, folder in CACHES.items()},
+            **self._masks.variables(given, self.scratch, scratch, self._private()),
             "TMPDIR": scratch,
         }
 
@@ -320,12 +319,15 @@ class Sandbox:
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
         outputs = outputs_folder()
-        hooks = [os.path.join(folder, "hooks") for folder in self._git]
+        hooks = [os.path.join(folder, "hooks") for folder in (*self._git, os.path.join(writable[0], ".git"))]
         named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
         kept = tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch)))
         hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
         if self.level in NAMESPACED:  # Landlock leaves no sockets of Unix
             hidden += outer_sockets((*writable, *bubblewrap.REPLACED, *hidden))
+        shown = shown_by(rights)
+        masks = self._masks.over(path for path in self._private() if not any(is_within(path, each) for each in shown))
+        closed = (*kept, *hidden, *(path for _, path in masks))
         granted = (os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path))
         return Confinement(
             cwd=os.path.realpath(cwd),
@@ -333,35 +335,65 @@ class Sandbox:
             writable=tuple(path for path in (*writable, *self._git, *named, self.caches) if os.path.exists(path)),
             readable=() if outputs is None else (outputs,),
             hidden=hidden,
-            granted=tuple(place for place in granted if not _is_open(place, writable, (*kept, *hidden))),
+            granted=tuple(place for place in granted if not _is_open(place, writable, closed)),
             kept=kept,
+            masks=masks,
             network=NETWORK in rights,
         )
 
-    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
-        """Return how a command ended, and what blocked it if it failed, by its output: "network", "write", or a limit.
+    def _private(self) -> tuple[str, ...]:
+        """Return the files of the workspace that are masked: secrets, at a level that can hide them."""
+        return self.guard.private if self.guard is not None and self.level in NAMESPACED else ()
 
-        Exit code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
+    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...], tuple[str, ...]]:
+        """Return how a command ended, what is known to have been in its way, and lines for the model and the user.
+
+        In the way are rights that were lacking, such as "read PATH" for a hidden file that was opened, and limits. Exit
+        code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - AND_SIGNAL
-        if not self._confines(rights) or not (finished.exit_code or finished.signal):
-            return finished, ()
-        said = finished.output + finished.errors
+        if not self._confines(rights):
+            return finished, (), ()
+        said, failed = finished.output + finished.errors, bool(finished.exit_code or finished.signal)
         if self.level in NAMESPACED and code in FATAL:
             if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
                 finished = evolve(finished, signal=code, exit_code=None)
             elif not finished.exited:
                 finished = evolve(finished, signal=code)
-        closed = (name for name in IN_THE_WAY if name not in rights)
-        named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
-        return finished, (*named, *(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished)))
+        opened = tuple(READ + path for path in self._masks.opened())
+        limits = tuple(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished))
+        lines = [f"[blocked by the sandbox: {limit}]" for limit in limits]
+        if opened:
+            cure = "" if self.strict else f'; give the command again with rights=["{opened[0]}"]: the user is asked'
+            lines.append(
+                f"[blocked by the sandbox: {_listed(opened)} was an empty file, since it may hold secrets{cure}]"
+            )
+        elif failed or any(words in said for words in READ_ONLY):
+            lines.append(self._closed(rights))
+        return finished, (*opened, *limits), tuple(lines)
 
-    def cures(self, met: Iterable[str]) -> Iterator[str]:
-        """Yield lines for the model and the user about what blocked a command, with the cure."""
-        for name in met:
-            right = {NETWORK: NETWORK, "write": "write /ABSOLUTE/PATH"}.get(name)
-            asking = f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
-            yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
+    def _closed(self, rights: tuple[str, ...]) -> str:
+        """Return a sentence about what is closed to a command with these rights."""
+        scratch = "/tmp" if self.level in NAMESPACED else "$TMPDIR"
+        own = [path for path in self.denied if is_within(path, self.writable[0])]
+        closed = [
+            *([] if NETWORK in rights else [f"the network ({NETWORK})"]),
+            f"writing outside the workspace and {scratch} ({WRITE}PATH)",
+            f"reading {_listed((*self._private(), *own, 'keys and logins of the user'))} ({READ}PATH)",
+        ]
+        cure = (
+            "" if self.strict else "; give the command again with what it needs of these as `rights`: the user is asked"
+        )
+        return f"[blocked by the sandbox, if that was in the way: {', '.join(closed)}{cure}]"
+
+
+MOST_LISTED = 10
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return paths or rights to read them as a list, at most a few."""
+    shown = [name.removeprefix(READ) for name in names[:MOST_LISTED]]
+    return ", ".join([*shown, *([f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else [])])
 
 
 def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool:
