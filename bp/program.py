@@ -26,7 +26,6 @@ from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthread
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
-_new = tuple.__new__  # a NamedTuple's own constructor takes twice as long
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
 WhenBlocked = Literal["keep", "drop", "reject"]
 
@@ -121,7 +120,7 @@ class Scheduler:
                     if interrupted and running in interrupted:
                         self._retire(running)
                         self._close(running)
-                    elif (statement := advance(running.send, event, take_on, running)) is None:
+                    elif (statement := advance(running.body.send, event, take_on, running)) is None:
                         self._retire(running)
                     else:
                         board.file(running, statement)
@@ -258,8 +257,6 @@ class BProgram:
         self._board = Board()
         self._scheduler = Scheduler(self._board, max_steps)
         self._posts: deque[Receipt] = deque()
-        self._free_post: Receipt | None = None  # the first post that can be taken, if known
-        self._rests = False  # whether it is known that no internal event is selectable, nor a post but `_free_post`
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
 
@@ -286,14 +283,10 @@ class BProgram:
             self._enter()
         self._stepping = True
         try:
-            if not self._rests:
-                chosen = self._board.first_offer() if self._chooser is None else self._choose()
-                if chosen is not None:
-                    return self._take(chosen[0], chosen[1])
-                self._rests = True
-            post = self._free_post
-            if post is None and self._posts:
-                post = self._next_post()
+            chosen = self._choose()
+            if chosen is not None:
+                return self._take(*chosen)
+            post = self._next_post()
             return None if post is None else self._take(post.event, None, post)
         except BaseException as error:
             self._fail(error)
@@ -315,13 +308,11 @@ class BProgram:
             self._posts.remove(post)
             post.state = "taken"
             scheduler.next_super_step()
-        self._free_post = None
-        self._rests = False
         scheduler.event = event
         scheduler.step = number = scheduler.step + 1
         if number > scheduler.tail:
             scheduler.note(event, name or "outside")
-        step = _new(Step, (number, event, scheduler.super_step, name, refusals))
+        step = Step(number, event, scheduler.super_step, name, refusals)
         try:
             scheduler.advance(concerned, interrupted, event)
         except (BThreadError, EndlessLoop) as error:
@@ -364,15 +355,13 @@ class BProgram:
             raise TypeError(f"post({event!r}): only events can be posted")
         if when_blocked not in ("keep", "drop", "reject"):
             raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
-        is_alive = self._phase == "alive"
-        if not is_alive:
-            self._check_usable()
+        self._check_usable()
         if self._scheduler.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        turn_is_now = is_alive and not self._stepping and self._free_post is None
-        turn_is_now = turn_is_now and (self._rests or not self._asking(self._can_step))
+        is_alive = self._phase == "alive"
+        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()
@@ -462,7 +451,9 @@ class BProgram:
     # Choosing.
 
     def _choose(self) -> tuple[Event, Running] | None:
-        assert self._chooser is not None
+        if self._chooser is None:
+            offer = self._board.first_offer()
+            return None if offer is None else (offer.event, offer.requester)
         chosen = choose(self._chooser, self._candidates())
         return None if chosen is None else (chosen.event, self._board.offers()[chosen.event])
 
@@ -473,25 +464,22 @@ class BProgram:
         )
 
     def _can_step(self) -> bool:
-        if self._rests or self._free_post is not None:
-            return self._free_post is not None
         return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
-        turned_away = []
-        for receipt in self._posts:
-            if self._board.holder_of(receipt.event) is None:
-                self._free_post = receipt
-                break
+        for receipt in tuple(self._posts):
+            if self._board.is_free(receipt.event):
+                return receipt
             if receipt.when_blocked != "keep":
-                turned_away.append(receipt)
-        for receipt in turned_away:
-            receipt.refusals = self._board.refusals_of(receipt.event)
-            receipt.blockers = self._board.blockers_of(receipt.event)
-            self._posts.remove(receipt)
-            receipt.state = "dropped" if receipt.when_blocked == "drop" else "rejected"
-        return self._free_post
+                self._turn_away(receipt)
+        return None
+
+    def _turn_away(self, receipt: Receipt) -> None:
+        receipt.refusals = self._board.refusals_of(receipt.event)
+        receipt.blockers = self._board.blockers_of(receipt.event)
+        self._posts.remove(receipt)
+        receipt.state = "dropped" if receipt.when_blocked == "drop" else "rejected"
 
     def _drop_posts(self) -> None:
         """Drop the queued posts, since no b-thread is left."""
