@@ -140,7 +140,6 @@ class Board:
     def __init__(self) -> None:
         self.kinds = Kinds()
         self.requesters: dict[Running, None] = {}
-        self.hot: dict[Running, None] = {}
         self._requests: dict[Event, dict[Running, None]] = {}  # by requested event, or current `otherwise` event
         self._waits = Index(self.kinds)
         self._held = Index(self.kinds)  # what is blocked or refused
@@ -171,8 +170,6 @@ class Board:
         if old.otherwise is not None or new.otherwise is not None:
             self._stale[running] = None
             _mark(self._answerable, running, new.otherwise is not None)
-        if old.hot is not new.hot:
-            _mark(self.hot, running, new.hot)
 
     def _file_requests(self, running: Running, old: tuple[Event, ...], new: tuple[Event, ...]) -> None:
         self._drop_alternative(running)

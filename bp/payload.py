@@ -5,15 +5,18 @@ anything mutable). Types of the standard library must match exactly: a subclass 
 refused.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
+from dataclasses import fields
 from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from operator import is_
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, NoReturn, TypeVar
+from uuid import UUID
 
 import attrs
 
@@ -22,7 +25,7 @@ V = TypeVar("V", covariant=True)
 
 VALUES = frozenset(
     {type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType}
-    | {date, timedelta, timezone, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
+    | {date, timedelta, timezone, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
 )
 
 
@@ -75,13 +78,13 @@ def freeze(value: Any) -> Any:
 @cache  # every event needs one for each of its values
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     """Return the function that freezes values of a type."""
-    if kind in VALUES or _is_one_of(kind, "fractions.Fraction", "uuid.UUID"):
+    if kind in VALUES:
         return _unchanged
     if issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _unchanged
     if kind in (datetime, time):
         return _refuse_named_zones
-    if kind is complex or _is_one_of(kind, "decimal.Decimal"):
+    if kind in (complex, Decimal):
         return _refuse_nan
     if issubclass(kind, Mapping):
         can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
@@ -92,12 +95,6 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
         return _unchanged  # events are frozen at construction; kinds are constants
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)
-
-
-def _is_one_of(kind: type, *names: str) -> bool:
-    """Return whether a class has this module and name, without importing the module."""
-    modules = (name.split(".") for name in names)
-    return any(kind is getattr(sys.modules.get(module), name, None) for module, name in modules)
 
 
 def _unchanged(value: Any) -> Any:
@@ -153,8 +150,6 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     if "__attrs_attrs__" in own and attrs.inspect(kind).is_frozen:
         return tuple(field.name for field in attrs.fields(kind))
     if "__dataclass_params__" in own and own["__dataclass_params__"].frozen:
-        from dataclasses import fields  # its user has imported it
-
         return tuple(field.name for field in fields(kind))
     return None
 
