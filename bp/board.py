@@ -24,11 +24,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event, PredicateError, Row, Test, check_kind, values_of
+from bp.events import Event, PredicateError, Test, check_kind, values_of
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
-Rows = tuple[Row, ...]
 _rank = attrgetter("rank")
 
 SILENT = sync()
@@ -142,8 +141,8 @@ class Board:
         self.requesters: dict[Running, None] = {}
         self._requests: dict[Event, dict[Running, None]] = {}  # by requested event, or current `otherwise` event
         self._waits = Index(self.kinds)
-        self._held = Index(self.kinds)  # what is blocked or refused
-        self._refused = Index(self.kinds)
+        self._blocks = Index(self.kinds)
+        self._refusals = Index(self.kinds)
         self._interrupts = Index(self.kinds)
         self._queues: defaultdict[Any, Queue] = defaultdict(Queue)
         self._heap: list[tuple[Offer, Queue]] = []
@@ -158,14 +157,15 @@ class Board:
         if old.requests != new.requests:
             self._file_requests(running, old.requests, new.requests)
         if old.wait_for is not new.wait_for:
-            self._waits.move(running, _rows_of(old.wait_for), _rows_of(new.wait_for))
+            self._waits.move(running, old.wait_for, new.wait_for)
         if old.interrupt is not new.interrupt:
-            self._interrupts.move(running, _rows_of(old.interrupt), _rows_of(new.interrupt))
-        if old.block is not new.block or old.refuse is not new.refuse:
-            self._held.move(running, _held_rows(old), _held_rows(new))
+            self._interrupts.move(running, old.interrupt, new.interrupt)
+        if old.block is not new.block:
+            self._blocks.move(running, old.block, new.block)
             self._release(running)
         if old.refuse is not None or new.refuse is not None:
-            self._refused.move(running, _rows_of(old.refuse), _rows_of(new.refuse))
+            self._refusals.move(running, old.refuse, new.refuse)
+            self._release(running)
             self._mark_stale(old.refuse, new.refuse)
         if old.otherwise is not None or new.otherwise is not None:
             self._stale[running] = None
@@ -216,7 +216,7 @@ class Board:
             event = queue[0].event
             if (holder := self.holder_of(event)) is None:
                 return queue[0]
-            if (holder_of_kind := self._held.first_of_kind(event)) is None:
+            if (holder_of_kind := self._refusals.first_of_kind(event) or self._blocks.first_of_kind(event)) is None:
                 holder.held_offers.push(heappop(queue))
             else:
                 queue.listed, queue.is_held = None, True
@@ -268,13 +268,13 @@ class Board:
 
     def holder_of(self, event: Event) -> Running | None:
         """Return one of the b-threads that refuse or block `event`. Raises EventSetError."""
-        return next(iter(self._held.members(event)), None)
+        return next(iter(self._refusals.members(event) or self._blocks.members(event)), None)
 
     # `otherwise`, refusals and blockers.
 
     def _mark_stale(self, *refused: Any) -> None:
         """Mark the requests of which an event may be in one of these sets, and whose alternative may change."""
-        kinds = {row[1] for events in refused for row in _rows_of(events)}
+        kinds = {row[1] for events in refused if events is not None for row in events._rows}
         for running in self._answerable:
             requested = {kind for event in running.statement.requests for kind in (None, *event._kinds)}
             if not kinds.isdisjoint(requested):
@@ -285,7 +285,7 @@ class Board:
         stale, self._stale = self._stale, {}
         for running in stale:
             statement, ask = running.statement, partial(self._ask_otherwise, running)
-            alternative = alternative_of(statement, statement.requests, self._refused.members, ask)
+            alternative = alternative_of(statement, statement.requests, self._refusals.members, ask)
             if alternative != running.alternative:
                 self._drop_alternative(running)
                 running.alternative = alternative
@@ -310,13 +310,13 @@ class Board:
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
-        found = {by: None for event in events for by in self._refused.members(event)}
+        found = {by: None for event in events for by in self._refusals.members(event)}
         return Refusals(Refusal(by.name, by.statement.because) for by in sorted(found, key=_rank))
 
     def blockers_of(self, event: Event) -> tuple[Blocker, ...]:
         """Return the b-threads that block or refuse `event`, by priority and age."""
-        refusing = self._refused.members(event)
-        held = sorted(self._held.members(event), key=_rank)
+        refusing = self._refusals.members(event)
+        held = sorted({**refusing, **self._blocks.members(event)}, key=_rank)
         return tuple(Blocker(by.name, by.statement.because if by in refusing else None) for by in held)
 
     # Which b-threads a selected event concerns.
@@ -352,14 +352,6 @@ def _remove(filed: dict[Any, Any], key: Any, member: Any) -> None:
         members.pop(member, None)
     elif member in members:
         del filed[key]
-
-
-def _rows_of(events: Any) -> Rows:
-    return () if events is None else events._rows
-
-
-def _held_rows(statement: Sync) -> Rows:
-    return _rows_of(statement.block) + _rows_of(statement.refuse)
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:
@@ -403,11 +395,11 @@ class Index:
         self.fields: dict[Any, dict[tuple[str, ...], None]] = {}
         self._kinds = kinds
 
-    def move(self, member: Running, old: Rows, new: Rows) -> None:
-        """File `member` under the rows `new` instead of `old`. Raises TypeError for improper kinds."""
-        for key, _, _, test in old:
+    def move(self, member: Running, old: Any, new: Any) -> None:
+        """File `member` under the set `new` instead of `old`; None: no set. Raises TypeError for improper kinds."""
+        for key, _, _, test in () if old is None else old._rows:
             _remove(self.filed if test is None else self.asked, key, member)
-        for key, kind, fields, test in new:
+        for key, kind, fields, test in () if new is None else new._rows:
             if kind not in self._kinds:
                 self._kinds.meet(kind)
             if fields is not None:

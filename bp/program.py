@@ -425,13 +425,16 @@ class BProgram:
         try:
             if self._phase == "new":
                 self._begin()
-            return self._asking(action)
+            return action()
+        except BaseException as error:
+            self._fail(error)
+            raise
         finally:
             self._stepping = False
 
     def _begin(self) -> None:
         self._phase = "alive"
-        self._asking(lambda: self._scheduler.begin(self._definitions))
+        self._scheduler.begin(self._definitions)
         if not self._scheduler.living:
             self._drop_posts()
 
