@@ -30,7 +30,7 @@ class Objects:
     def __init__(self, folder: Path) -> None:
         self._packs, self._large = folder / "objects" / "pack", folder / "large"
         self._places: dict[str, Place] = {}
-        self._read: set[Path] = set()
+        self._read: set[str] = set()  # the names of indices
         for made in (self._packs, self._large, folder / "refs"):
             made.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in (("config", CONFIGURATION), ("HEAD", "ref: refs/heads/none\n")):
@@ -39,12 +39,14 @@ class Objects:
 
     def refresh(self) -> None:
         """Read the indices of packs that other processes have written, and forget those that they have removed."""
-        present = set(self._packs.glob("*.idx"))
+        present = {name for name in os.listdir(self._packs) if name.endswith(".idx")}
         if self._read - present:
-            self._places, self._read = {}, set()
+            self._places = {name: place for name, place in self._places.items() if _index_of(place[0]) in present}
+        self._read &= present
         for index in present - self._read:
-            self._places |= _places(index)
-            self._read.add(index)
+            with suppress(FileNotFoundError):  # another process has just merged it
+                self._places |= _places(self._packs / index)
+                self._read.add(index)
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -53,10 +55,18 @@ class Objects:
         """Return a content. Raises OSError or KeyError where it is missing, ValueError where it is damaged."""
         if name not in self._places:
             return (self._large / name).read_bytes()
-        content = _content(_raw(*self._places[name]))
+        content = _content(self._raw(name))
         if name_of(content) != name:
             raise ValueError(f"the kept content {name} is damaged")
         return content
+
+    def _raw(self, name: str) -> bytes:
+        """Return an object as it stands in a pack, which another process may have merged meanwhile."""
+        try:
+            return _part(*self._places[name])
+        except FileNotFoundError:
+            self.refresh()
+            return _part(*self._places[name])
 
     def write_to(self, name: str, file: int) -> None:
         """Write a content into an open, empty file. Raises what `read` does."""
@@ -92,7 +102,13 @@ class Objects:
 
     def size(self) -> int:
         """Return the bytes of all that is kept."""
-        return sum(file.stat().st_size for folder in (self._packs, self._large) for file in folder.iterdir())
+        return sum(file.stat().st_size for folder in (self._packs, self._large) for file in os.scandir(folder))
+
+    def tidy(self) -> None:
+        """Merge small packs when there are many: each snapshot adds one, and a snapshot looks at every pack."""
+        small = [pack for pack in self._finished() if pack.stat().st_size < SMALL_PACK]
+        if len(small) > MOST_SMALL_PACKS:
+            self._merge(small, self._places.keys())
 
     def keep_only(self, names: Collection[str]) -> None:
         """Remove all other contents, at once."""
@@ -102,19 +118,29 @@ class Objects:
         for file in self._packs.iterdir():
             if file.suffix != ".idx" and not file.with_suffix(".idx").exists():
                 file.unlink()  # of a process that was killed
-        old = set(self._read)
-        if len(old) > MOST_PACKS or not self._places.keys() <= set(names):
-            with self.writing() as pack:
-                for name in names & self._places.keys():
-                    pack.copy(name, _raw(*self._places[name]))
-            for index in old - {pack.index}:
-                index.unlink()
-                index.with_suffix(".pack").unlink()
-            self.refresh()
+        needed = {pack for name, (pack, *_) in self._places.items() if name in names}
+        stale = {pack for name, (pack, *_) in self._places.items() if name not in names}
+        self._merge([pack for pack in self._finished() if pack in stale or pack not in needed], names)
+
+    def _finished(self) -> list[Path]:
+        return [index.with_suffix(".pack") for index in self._packs.glob("*.idx")]
+
+    def _merge(self, packs: Collection[Path], names: Collection[str]) -> None:
+        """Write what these packs hold of the names into one, and remove them."""
+        if not packs:
+            return
+        with self.writing() as merged:
+            for name in [name for name, (pack, *_) in self._places.items() if pack in packs and name in names]:
+                merged.copy(name, self._raw(name))
+        for pack in packs:
+            if pack.with_suffix(".idx") != merged.index:
+                pack.with_suffix(".idx").unlink()
+                pack.unlink()
+        self.refresh()
 
 
-MOST_PACKS = 200
-"""The packs from which on they are made into one; each snapshot with new content adds one."""
+MOST_SMALL_PACKS = 32
+SMALL_PACK = 16 * PIECE  # bytes; larger ones are not merged any more
 
 
 class Pack:
@@ -216,7 +242,11 @@ def _places(index: Path) -> dict[str, Place]:
     return {names[32 * n : 32 * n + 32].hex(): (pack, start, ends[start]) for n, start in enumerate(starts)}
 
 
-def _raw(pack: Path, start: int, end: int) -> bytes:
+def _index_of(pack: Path) -> str:
+    return f"{pack.name.removesuffix('.pack')}.idx"
+
+
+def _part(pack: Path, start: int, end: int) -> bytes:
     with open(pack, "rb", buffering=0) as file:
         return os.pread(file.fileno(), end - start, start)
 

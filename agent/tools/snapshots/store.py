@@ -96,6 +96,7 @@ class Snapshots:
                 )
                 content = pack.add(_written(taken))
             self._refer(name, content)
+            trees.objects.tidy()
             trees.known = walk.known
             self._latest = tree.content, name
             dropped = self._make_room(name)
@@ -115,7 +116,7 @@ class Snapshots:
     def names(self, run: str) -> list[str]:
         """Return the names of a run's snapshots, the oldest first."""
         folder = self._refs / quote(run, safe="")
-        numbers = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+        numbers = sorted(os.listdir(folder)) if folder.is_dir() else []
         return [f"{run}/{number}" for number in numbers if number.isdigit()]
 
     def runs(self) -> list[str]:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.snapshots.objects import LARGE
+from agent.tools.snapshots.objects import LARGE, MOST_SMALL_PACKS
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.snapshots.undo import changes, changes_since, undo
@@ -431,6 +431,21 @@ def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root:
     git = ["git", "--git-dir", str(store.folder), "cat-file", "--batch-all-objects", "--batch"]
     told = subprocess.run(git, capture_output=True, check=True).stdout
     assert (b"\ntext\n" in told, b"eol=crlf" in told) == (True, True)
+
+
+@pytest.mark.slow
+def test_many_snapshots_lie_in_few_packs_and_each_can_be_read_by_another_process(
+    root: Path, store: Snapshots, tmp_path: Path
+) -> None:
+    other, names = Snapshots(root, tmp_path / "home"), []
+    for number in range(3 * MOST_SMALL_PACKS):
+        (root / "a").write_text(str(number))
+        names.append(store.take("run", "before").name)
+        if not number:
+            other.get(names[0])  # whose packs are merged afterwards
+
+    assert len([*(store.folder / "objects/pack").glob("*.pack")]) <= MOST_SMALL_PACKS
+    assert [other.get(name).read("a") for name in names] == [b"%d" % number for number in range(len(names))]
 
 
 def test_removing_a_run_removes_at_once_what_only_it_has_kept(root: Path, store: Snapshots) -> None:
