@@ -345,7 +345,6 @@ def measure_snapshots(size: float = 1.0) -> Iterator[Row]:
                 Aim(at_most=3, of="ratio"),
             )  # fmt: skip
 
-
     yield after_many_calls(scaled(400, size))
 
 

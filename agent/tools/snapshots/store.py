@@ -4,19 +4,20 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from errno import EDQUOT, ENOSPC, EROFS
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from attrs import evolve, field, frozen
 
+from agent.log.chain import own_folder
 from agent.tools.output import size_in_words
 from agent.tools.snapshots.objects import Objects
-from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, refused_file_system
+from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, is_below, refused_file_system
 
 LIMIT = 2_000_000_000  # bytes of all snapshots of a workspace
 PATIENCE = 60.0  # seconds until a lock that another process holds is given up
@@ -60,20 +61,31 @@ class Snapshot:
 
 
 class Snapshots:
-    """The snapshots of the workspace `root`, in a folder below `home` that only this user may open."""
+    """The snapshots of the workspace `root`, in a folder below `home` that only this user may open.
+
+    further: folders outside of it that are kept, too, where they are there.
+    """
 
     def __init__(
-        self, root: str | os.PathLike[str], home: Path, *, exclude: tuple[str, ...] = tuple(MADE_AGAIN),
-        limit: int = LIMIT,
+        self, root: str | os.PathLike[str], home: Path, *, further: Iterable[str] = (),
+        exclude: tuple[str, ...] = tuple(MADE_AGAIN), limit: int = LIMIT,
     ) -> None:  # fmt: skip
         self.root = os.path.realpath(root)
-        self.roots = (self.root,)  # the folders that are kept
+        others = dict.fromkeys(os.path.realpath(os.path.expanduser(path)) for path in further)
+        self.roots = (self.root, *(path for path in others if not is_below(path, self.root)))  # what is kept
         digest = sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.folder = home / "snapshots" / f"{quote(os.path.basename(self.root)) or 'root'}-{digest}"
         self._refs = self.folder / "refs" / "snapshots"
         self._exclude, self._limit = exclude, limit
         self._latest = ("", "")  # the content of the tree of the latest snapshot of this process, and its name
         self._trees: Trees | None = None
+
+    @classmethod
+    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str]) -> "Snapshots":
+        """Return the snapshots of a workspace under the options of a preset."""
+        further = options.get("allowed_paths", ()) if options.get("bounded") else ()
+        exclude = tuple(options.get("snapshot_exclude", MADE_AGAIN))
+        return cls(root, own_folder(), further=further, exclude=exclude)
 
     def take(
         self, run: str, moment: Moment, calls: tuple[str, ...] = (), *, background: bool = False,
@@ -83,13 +95,13 @@ class Snapshots:
         with self._explained(), self._locked(is_cancelled):
             self._check()
             trees, before = self._known()
-            own = os.stat(self.folder.parent)
+            own = [os.stat(path) for path in (str(self.folder.parent), *self.roots) if os.path.isdir(path)]
             with trees.objects.writing() as pack:
                 walk = Walk(
-                    trees, pack, exclude=self._exclude, budget=self._limit, own=(own.st_dev, own.st_ino),
-                    is_cancelled=is_cancelled,
+                    trees, pack, exclude=self._exclude, budget=self._limit,
+                    own={(each.st_dev, each.st_ino) for each in own}, is_cancelled=is_cancelled,
                 )  # fmt: skip
-                tree = walk.tree(self.root, before)
+                tree = walk.tree(self.roots, before)
                 name = self._next(run)
                 taken = Snapshot(
                     name, moment, calls, tree, time.time(), background, tuple(walk.made_again), tuple(walk.unkept)
@@ -160,12 +172,14 @@ class Snapshots:
 
     def _check(self) -> None:
         """Raise SnapshotError for a workspace that is not kept."""
-        if self.root in ("/", os.path.realpath(os.path.expanduser("~"))):
-            raise SnapshotError(
-                f"the workspace is {self.root}, and is not kept as a whole; begin in a smaller folder, or do without "
-                "snapshots (option snapshots=false)"
-            )
-        for place in (self.root, str(self.folder)):
+        for root in self.roots:
+            if root in ("/", os.path.realpath(os.path.expanduser("~"))):
+                name = "the workspace" if root == self.root else "one of allowed_paths"
+                raise SnapshotError(
+                    f"{name} is {root}, and is not kept as a whole; begin in a smaller folder, or do "
+                    "without snapshots (option snapshots=false)"
+                )
+        for place in (*filter(os.path.isdir, self.roots), str(self.folder)):
             if why := refused_file_system(place, os.stat(place).st_dev):
                 raise SnapshotError(f"{place} {why}, where snapshots are not safe; move it to a local disk")
 

@@ -24,6 +24,7 @@ from agent.tools.snapshots.objects import LARGE, MOST_SMALL_PACKS
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.snapshots.undo import changes, changes_since, undo
+from agent.tools.snapshots.worktree import make_worktree
 
 
 def digest(root: Path) -> dict[str, tuple[object, ...]]:
@@ -431,6 +432,31 @@ def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root:
     git = ["git", "--git-dir", str(store.folder), "cat-file", "--batch-all-objects", "--batch"]
     told = subprocess.run(git, capture_output=True, check=True).stdout
     assert (b"\ntext\n" in told, b"eol=crlf" in told) == (True, True)
+
+
+def test_further_roots_are_kept_like_the_workspace_and_come_back_also_as_a_whole(root: Path, tmp_path: Path) -> None:
+    other, late, above = tmp_path / "other", tmp_path / "late", tmp_path / "above"
+    (other / "deep").mkdir(parents=True)
+    (other / "deep/a").write_text("old")
+    (above / "inner").mkdir(parents=True)
+    (root / "other").write_text("mine")
+    further = [str(path) for path in (other, late, above, above / "inner", root)]
+    store = Snapshots(root, tmp_path / "home", further=further)
+    before = [digest(path) for path in (root, other, above)]
+    name = call(store, shell("mv other ../other/moved; echo 2 > ../other/deep/a; mkdir ../late; touch ../late/x"))
+    changed = {change.path: change.kind for change in changes_since(store, name).values() if change.kind}
+
+    assert changed == {"other": "deleted", f"{other}/moved": "new", f"{other}/deep/a": "changed", f"{late}/x": "new"}
+    assert store.get(name).read(f"{other}/deep/a") == b"old"
+    undone = undo(store, name, paths=[str(other)])
+    assert sorted(undone.restored) == [f"{other}/deep/a", f"{other}/moved"]
+    assert undo(store, name).left == {}
+    assert ([digest(path) for path in (root, other, above)], late.exists()) == (before, False)
+    name = call(store, shell("rm -r ../other; touch ../above/inner/x"))
+    assert undo(store, name).left == {}
+    assert [digest(path) for path in (root, other, above)] == before
+    assert make_worktree(store.get(name), str(root), tmp_path / "copy") == ()
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["other"]
 
 
 @pytest.mark.slow
