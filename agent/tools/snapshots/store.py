@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from agent.log.chain import own_folder
 from agent.tools.output import size_in_words
-from agent.tools.snapshots.objects import Objects
+from agent.tools.snapshots.objects import LARGE, Objects
 from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, is_below, refused_file_system
 
 LIMIT = 2_000_000_000  # bytes of all snapshots of a workspace
@@ -228,18 +228,26 @@ class Snapshots:
     def _make_room(self, newest: str) -> str:
         """Remove the oldest snapshots while all take more than the limit; return what to say about it."""
         assert self._trees is not None
-        if self._trees.objects.size() <= self._limit:
+        if not self._is_too_large():
             return ""
         first = self.names(newest.rpartition("/")[0])[0]
         droppable = [ref for ref in self._by_age() if ref not in (self._ref(newest), self._ref(first))]
         dropped = 0
-        while droppable and self._trees.objects.size() > self._limit:
+        while droppable and self._is_too_large():
             for ref in droppable[: len(droppable) // 4 + 1]:
                 ref.unlink()
                 dropped += 1
             droppable = droppable[len(droppable) // 4 + 1 :]
             self._collect()
         return f"removed the {dropped} oldest snapshots: all together had more than {size_in_words(self._limit)}"
+
+    def _is_too_large(self) -> bool:
+        assert self._trees is not None
+        if self._trees.objects.size() <= self._limit:
+            return False
+        folders = self._trees.known.values()
+        current = {entry.content for folder in folders for entry in folder.values() if entry.size >= LARGE}
+        return self._trees.objects.real_size(current) > self._limit
 
     def _collect(self) -> None:
         """Remove what no snapshot has kept."""

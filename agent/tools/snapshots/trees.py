@@ -226,7 +226,7 @@ class Walk:
             ctime = ctime if ctime < self._recent else 0
             return Entry(name, mode, size, mtime, ctime, inode, os.readlink(name, dir_fd=handle))
         if stat.S_ISREG(mode):
-            return self._file(handle, name, mode, size)
+            return self._file(handle, name, mode)
         return self._left_out(name, mode, NO_FILE)
 
     def _left_out(self, name: str, mode: int, why: str) -> Entry:
@@ -280,20 +280,20 @@ class Walk:
             self._rules[handle] = read_rules(_text(".git/info/exclude", handle) + b"\n" + _text(".gitignore", handle))
         return self._rules[handle]
 
-    def _file(self, handle: int, name: str, mode: int, size: int) -> Entry:
+    def _file(self, handle: int, name: str, mode: int) -> Entry:
         """Keep a file as it was at one moment; one that is written all the time is kept as far as it was read."""
         try:
             file = os.open(name, READ, dir_fd=handle)
         except PermissionError:
             return self._left_out(name, mode, "cannot be read")
         try:
-            if self._is_too_much(size):
-                return self._left_out(name, mode, f"{TOO_LARGE} {size_in_words(size)}")
             for _ in range(TRIES):
                 status = os.fstat(file)
                 if not stat.S_ISREG(status.st_mode):
                     return self._left_out(name, status.st_mode, NO_FILE)
-                content = self._content(file, status)
+                content = self._large(file) if status.st_size >= LARGE else self._content(file, status)
+                if content is None:
+                    return self._left_out(name, mode, f"{TOO_LARGE} {size_in_words(status.st_size)}")
                 if content and _status(os.fstat(file)) == _status(status):
                     break
             else:
@@ -304,22 +304,19 @@ class Walk:
         ctime = status.st_ctime_ns if status.st_ctime_ns < self._recent else 0
         return Entry(name, status.st_mode, status.st_size, status.st_mtime_ns, ctime, status.st_ino, content)
 
-    def _is_too_much(self, size: int) -> bool:
+    def _large(self, file: int) -> str | None:
+        name, size = self._pack.objects.add_large(file, self._left)
         self._left -= size
-        if self._left < 0 and size < LARGE:
+        return name or None
+
+    def _content(self, file: int, status: os.stat_result) -> str:
+        """Keep what an open file holds; return nothing if it changed within a tick of the clock of its file system."""
+        self._left -= status.st_size
+        if self._left < 0:
             raise SnapshotError(
                 f"the workspace has more than {size_in_words(self._budget)} that would have to be kept; "
                 "begin in a smaller folder, or name what is left out in snapshot_exclude"
             )
-        if self._left < 0:
-            self._left += size
-            return True
-        return False
-
-    def _content(self, file: int, status: os.stat_result) -> str:
-        """Keep what an open file holds; return nothing if it changed within a tick of the clock of its file system."""
-        if status.st_size >= LARGE:
-            return self._pack.objects.add_large(file)
         content = os.pread(file, status.st_size, 0)
         if status.st_ctime_ns >= self._recent and os.pread(file, status.st_size, 0) != content:
             return ""

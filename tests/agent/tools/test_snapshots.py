@@ -358,6 +358,38 @@ def test_what_is_no_file_or_too_large_is_told_and_left_alone(root: Path, tmp_pat
     assert ((root / "large").read_bytes() == bytes(LARGE), (root / "socket").exists()) == (True, True)
 
 
+@pytest.fixture
+def sharing(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system on which files can share blocks."""
+    image, folder = tmp_path / "image", tmp_path / "mounted"
+    folder.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(150_000_000)
+    if shutil.which("mkfs.btrfs") is None or subprocess.run(["mkfs.btrfs", "-q", image], check=False).returncode:
+        pytest.skip("no btrfs can be made here")
+    if subprocess.run(["mount", "-o", "loop", image, folder], check=False, capture_output=True).returncode:
+        pytest.skip("no image can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.slow
+def test_a_large_file_that_shares_its_blocks_costs_only_what_has_changed_since(sharing: Path) -> None:
+    root = sharing / "work"
+    root.mkdir()
+    (root / "data").write_bytes(os.urandom(3 * LARGE))
+    store = Snapshots(root, sharing / "home", limit=LARGE)
+    before = digest(root)
+
+    name = call(store, shell("printf changed | dd of=data bs=1 seek=9999999 conv=notrunc status=none; sync"))
+
+    assert (store.get(name).unkept, len(store.names("run"))) == ((), 2)
+    assert (undo(store, name).left, digest(root)) == ({}, before)
+    (root / "data").unlink()
+    os.sync()
+    assert "oldest snapshots" in "".join(store.take("run", "before").told)
+
+
 MADE = [
     ("node_modules/.package-lock.json", True), ("node_modules/mine.txt", False), (".venv/pyvenv.cfg", True),
     ("lib/__pycache__/a.cpython-311.pyc", True), ("lib/__pycache__/thesis.txt", False),
