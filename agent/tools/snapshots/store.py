@@ -76,6 +76,8 @@ class Snapshots:
         digest = sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.folder = home / "snapshots" / f"{quote(os.path.basename(self.root)) or 'root'}-{digest}"
         self._refs = self.folder / "refs" / "snapshots"
+        named = [name for name in exclude if name not in MADE_AGAIN]
+        self.left_out = tuple(os.path.join(self.root, name) if "/" in name else name for name in named)
         self._exclude, self._limit = exclude, limit
         self._latest = ("", "")  # the content of the tree of the latest snapshot of this process, and its name
         self._trees: Trees | None = None

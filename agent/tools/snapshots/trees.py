@@ -215,8 +215,7 @@ class Walk:
         """Return the entry of what has changed, or is a folder; None for the folder of the snapshots and for roots."""
         mode, size, mtime, ctime, inode = _status(status)
         if self._is_named(name):
-            self.made_again.append(self._path(name))
-            return Entry(name, mode, 0, mtime, 0, 0, "")
+            return self._left_out(name, mode, "named in snapshot_exclude")._replace(mtime=mtime)
         if stat.S_ISDIR(mode):
             if (status.st_dev, inode) in self._own:
                 return None

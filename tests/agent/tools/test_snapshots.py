@@ -566,7 +566,8 @@ def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:
     store = Snapshots(root, tmp_path / "home", exclude=("data/big", "cache"))
     name = call(store, shell("echo 2 > data/big; echo 2 > kept/big; rm -r cache"))
 
-    assert sorted(store.get(name).made_again) == ["cache", "data/big"]
+    why = "named in snapshot_exclude"
+    assert sorted(store.get(name).unkept) == [f"cache: {why}", f"data/big: {why}"]
     assert undo(store, name).left == {"cache": "was not kept", "data/big": "was not kept"}
     assert [(root / each).read_text() for each in ("data/big", "kept/big")] == ["2\n", "1"]
 
