@@ -1,5 +1,6 @@
 """Runs of which every change can be undone: when snapshots are taken, what happens where none can be, and undo."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +12,11 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.presets import PRESETS
+from agent.presets.equipment import equip
 from agent.session.subagents import SubagentStore, make_task
 from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
-    ApprovalAsked,
     CallAnswered,
     GateApproved,
     SnapshotFailed,
@@ -24,6 +25,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from tests.agent.conftest import MakeAgent
+from tests.agent.losses import LOSSES, REPOSITORY, digest, shell
 
 pytestmark = pytest.mark.anyio
 
@@ -126,28 +128,46 @@ async def test_run_undo_takes_back_what_the_run_changed(make_agent: MakeAgent, w
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old", "gone": "old"}
 
 
-LOSING = [
-    *("rm -rf data", "rm notes.txt", "git checkout -q a.py", ": > app.db", "touch a.py; rm a.py"),
-    *("git reset -q --hard", "git clean -qfdx", "rm -rf *"),
-]
-PREPARE = """
-git init -q . && echo data > .gitignore && mkdir data && echo x > data/m && echo 1 > a.py && echo db > app.db
-git add -A && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 > a.py && echo mine > notes.txt
+WAL = """
+import sqlite3
+with sqlite3.connect("wal.db") as database:
+    database.execute("pragma journal_mode=wal")
+    database.execute("create table t (n)")
+    database.execute("insert into t values (1)")
+database.close()
 """
+REPLACED = [("data/m.csv", "x"), ("app.db", ""), ("link/a.py", "replaced"), ("empty/new", "1")]
+"""Files that are written anew by the tool for that."""
+REPLACING_LINK = "ln -sf /etc/passwd notes.txt"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_what_is_not_saved_is_neither_asked_about_nor_lost(make_agent: MakeAgent, workspace: Path) -> None:
-    subprocess.run(["bash", "-c", PREPARE], cwd=workspace, check=True)
-    before = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_every_byte_comes_back_after_each_way_to_lose_work_with_no_user_present(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell(REPOSITORY)(workspace)
+    subprocess.run([sys.executable, "-c", WAL], cwd=workspace, check=True)
+    monkeypatch.chdir(workspace)
+    before, wrong, refused, lost = digest(workspace), [], [], 0
+    losing = [call("bash", command=loss) for loss in LOSSES]
+    losing += [call("read_file", path="notes.txt"), *(call("write_file", path=p, content=c) for p, c in REPLACED)]
+    script = [step for each in losing for step in (each, "Done.")]
 
-    run = await make_agent(*[call("bash", command=each) for each in LOSING], "Done.").run("go")
+    with Agent(ScriptedModel(script), equip(PRESETS["default"], workspace)) as agent:
+        for loss in losing:
+            run = await agent.run("go")
+            [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
+            lost += digest(workspace) != before
+            if answered.outcome != "ran":
+                refused.append(json.loads(loss.arguments)["command"])
+            elif kinds(run, SnapshotTaken) and (
+                (left := (await run.undo(git=True)).left) or digest(workspace) != before
+            ):
+                wrong.append((loss.arguments, left, sorted(digest(workspace).items() ^ before.items())[:4]))
 
-    assert not (workspace / "notes.txt").exists()
-    undone = await run.undo(git=True)
-    assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
-    assert (kinds(run, ApprovalAsked), undone.left) == ([], {})
+    assert (wrong, lost > 35) == ([], True)
+    assert refused == ["rm -rf lib/inner/.git", "rm -rf .git/objects", "rm -rf .git", "chmod -R 700 .", REPLACING_LINK]
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from hashlib import sha256
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,64 +24,7 @@ from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.snapshots.undo import changes, changes_since, undo
 from agent.tools.snapshots.worktree import make_worktree
-
-
-def digest(root: Path) -> dict[str, tuple[object, ...]]:
-    """Everything that counts of a folder: kinds, modes, times, links and contents."""
-    found: dict[str, tuple[object, ...]] = {}
-    for path in [root, *root.rglob("*")]:
-        status = path.lstat()
-        content = (
-            os.readlink(path) if path.is_symlink() else sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        )
-        found[str(path.relative_to(root))] = (status.st_mode, status.st_mtime_ns, content)
-    return found
-
-
-NAMES = ("a", "b", "ü", "c.py", "\udcff")
-
-
-class Edits:
-    """Random changes of a folder, as commands make them."""
-
-    def __init__(self, root: Path, seed: int) -> None:
-        self.root, self.chance = root, random.Random(seed)
-
-    def path(self) -> Path:
-        return self.root.joinpath(*self.chance.choices(NAMES, k=self.chance.randint(1, 3)))
-
-    def one(self) -> None:
-        path, edit = (
-            self.path(),
-            self.chance.choice(
-                [self.write, self.write, self.folder, self.link, self.remove, self.mode, self.move, self.touch]
-            ),
-        )
-        with suppress(OSError):
-            edit(path)
-
-    def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self.chance.randbytes(self.chance.choice([0, 1, 20])))
-
-    def folder(self, path: Path) -> None:
-        path.mkdir(parents=True)
-
-    def link(self, path: Path) -> None:
-        path.symlink_to(self.chance.choice(["a", "../nowhere", "/"]))
-
-    def remove(self, path: Path) -> None:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-    def mode(self, path: Path) -> None:
-        if not path.is_symlink():
-            path.chmod(self.chance.choice([0o755, 0o700] if path.is_dir() else [0o644, 0o600, 0o444, 0o755]))
-
-    def move(self, path: Path) -> None:
-        path.rename(self.path())
-
-    def touch(self, path: Path) -> None:
-        os.utime(path, ns=(5, self.chance.randrange(1 << 60)), follow_symlinks=False)
+from tests.agent.losses import GIT, REPOSITORY, Edits, digest, shell
 
 
 def scene(
@@ -187,69 +129,6 @@ def call(store: Snapshots, change: Callable[[Path], object], name: str = "c1") -
     change(Path(store.root))
     store.take("run", "after", (name,))
     return before.name
-
-
-def shell(script: str) -> Callable[[Path], object]:
-    return lambda root: subprocess.run(["bash", "-c", script], cwd=root, check=True, capture_output=True)
-
-
-GIT = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
-REPOSITORY = f"""
-{GIT} init -q . && echo 'data/\n*.db\nnode_modules' > .gitignore && mkdir src data
-echo 1 > src/a.py && echo x > data/m.csv && echo db > app.db && echo draft > notes.txt
-{GIT} add -A && {GIT} commit -qm one && echo unsaved >> src/a.py
-mkdir -p lib/inner && echo 1 > lib/inner/f
-cd lib/inner && {GIT} init -q && {GIT} add f && {GIT} commit -qm in && cd ../..
-mkdir empty && ln -s src link && ln -s nowhere dangling && chmod 600 notes.txt
-mkdir -p "odd$(printf '\\n')name" && touch 'a b' -- -x
-"""
-
-LOSSES = """
-rm -rf data
-: > app.db
-rm -rf data/* src
-touch notes.txt; rm notes.txt
-echo mine > notes.txt
-git checkout -q src/a.py
-git clean -qfdx
-git reset -q --hard
-git stash -q -u
-mkdir ../lost; mv notes.txt ../lost
-mv data data2
-rm -rf lib
-rm -rf lib/inner/.git
-rm -rf .git/objects
-rm -rf .git
-rm .git/HEAD
-find . -type f -delete
-chmod -R 700 .
-ln -sf /etc/passwd notes.txt
-rm link; mkdir link
-rm -rf src; echo file > src
-rmdir empty
-mkdir -p new/deep/er; echo 1 > new/deep/er/f
-touch -d 2001-01-01 src/a.py
-python3 -c "open('app.db','r+').write('XX')"
-cp -r src src2; rm -rf src; mv src2 src
-truncate -s 9999 data/m.csv
-rm dangling; echo 1 > dangling
-git clone -q . copy
-sed -i s/1/2/ src/a.py
-""".strip().splitlines()
-"""Ways to lose work inside a workspace."""
-
-
-@pytest.mark.slow
-def test_undo_gives_back_every_byte_after_each_way_to_lose_work(root: Path, store: Snapshots) -> None:
-    shell(REPOSITORY)(root)
-    before, wrong = digest(root), []
-
-    for loss in LOSSES:
-        undone = undo(store, call(store, shell(loss)), git=True)
-        if undone.left or digest(root) != before:
-            wrong.append((loss, undone.left, sorted(digest(root).items() ^ before.items())[:4]))
-
-    assert wrong == []
 
 
 def test_a_repository_that_is_damaged_comes_back_and_one_that_is_whole_keeps_its_branches(
