@@ -44,6 +44,10 @@ class Edits:
         with suppress(OSError):
             edit(path)
 
+    def several(self) -> None:
+        for _ in range(3):
+            self.one()
+
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(self.chance.randbytes(self.chance.choice([0, 1, 20])))

@@ -147,7 +147,7 @@ def undo(
             continue
         if change.is_unkept:
             left[path] = "was not kept"
-        elif change.is_of_times and (touched is None or not touched.by):
+        elif not force and change.is_of_times and (touched is None or not touched.by):
             continue
         elif force or (touched is not None and touched.by and has_same_bytes(touched.after, change.after)):
             plan[path] = change
