@@ -94,7 +94,7 @@ class Snapshots:
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> Snapshot:  # fmt: skip
         """Keep the workspace as it is now. Raises SnapshotError, and then nothing is lost or left behind."""
-        with self._explained(), self._locked(is_cancelled):
+        with explained(self.folder), self._locked(is_cancelled):
             self._check()
             trees, before = self._known()
             own = [os.stat(path) for path in (str(self.folder.parent), *self.roots) if os.path.isdir(path)]
@@ -118,7 +118,7 @@ class Snapshots:
 
     def get(self, name: str) -> Snapshot:
         """Return a snapshot by its name. Raises SnapshotError for one that is not there."""
-        with self._explained():
+        with explained(self.folder):
             trees = self._opened()
             try:
                 content = trees.objects.read(self._ref(name).read_text().strip())
@@ -141,7 +141,7 @@ class Snapshots:
         """Remove the snapshots of runs, and at once all that only they have kept. Raises SnapshotError."""
         if not self.folder.is_dir():
             return
-        with self._explained(), self._locked():
+        with explained(self.folder), self._locked():
             for run in runs:
                 for name in self.names(run):
                     self._ref(name).unlink()
@@ -216,17 +216,6 @@ class Snapshots:
                     time.sleep(0.02)
             yield
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in (ENOSPC, EDQUOT)
-            cures = {EROFS: "it is read-only", ENOSPC: "the disk is full", EDQUOT: "the disk quota is used up"}
-            cure = "; make room, or move BPAGENT_HOME" if full else ""
-            why = cures.get(error.errno or 0, error.strerror or str(error))
-            raise SnapshotError(f"{error.filename or self.folder}: {why}{cure}") from error
-
     def _make_room(self, newest: str) -> str:
         """Remove the oldest snapshots while all take more than the limit; return what to say about it."""
         assert self._trees is not None
@@ -271,6 +260,20 @@ class Snapshots:
                     for entry in trees.entries(folder).values():
                         (folders.append if entry.is_folder and entry.content else reached.add)(entry.content)
         return reached
+
+
+@contextmanager
+def explained(place: str | Path, what: str = "") -> Iterator[None]:
+    """Raise SnapshotError for an OSError: what was not done, the file or else the place, why, and the cure."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (ENOSPC, EDQUOT)
+        cures = {EROFS: "it is read-only", ENOSPC: "the disk is full", EDQUOT: "the disk quota is used up"}
+        cure = "; make room, or move BPAGENT_HOME" if full else ""
+        why = cures.get(error.errno or 0, error.strerror or str(error))
+        name = error.filename if isinstance(error.filename, str) and "/" in error.filename else place
+        raise SnapshotError(f"{what}{name}: {why}{cure}") from error
 
 
 def _written(snapshot: Snapshot) -> bytes:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from agent.tools.snapshots.store import Snapshot, Snapshots
+from agent.tools.snapshots.store import Snapshot, Snapshots, explained
 from agent.tools.snapshots.trees import FOLDER, NOTHING, Entry, SnapshotError, Trees, is_below, root_of
 
 Kind = Literal["new", "deleted", "changed"]
@@ -275,7 +275,7 @@ class _Restoration:
         """Return the paths that are restored. Raises SnapshotError where the new files cannot be made."""
         files = {path: each.before for path, each in plan.items() if each.before and not each.before.is_folder}
         try:
-            with ExitStack() as stack:
+            with explained(self.snapshots.root, "nothing was undone: "), ExitStack() as stack:
                 roots = {self._root_of(path) for path in files}
                 staging = {root: stack.enter_context(self._staging(root)) for root in roots}
                 for number, (path, entry) in enumerate(files.items()):
@@ -283,11 +283,11 @@ class _Restoration:
                     self._prepare(entry, *self.files[path])
                 self._each(sorted(plan, reverse=True), lambda path: self._remove(plan[path]))
                 self._each(sorted(plan), lambda path: self._place(plan[path]))
-            folders = {above for path in {"", *plan, *self.journal.paths} for above in (path, os.path.dirname(path))}
-            self._each(sorted(folders, reverse=True), self._finish_folder)
-        except OSError as error:
+        except SnapshotError:
             self.journal.remove(self.snapshots)
-            raise SnapshotError(f"nothing was undone: {error.filename}: {error.strerror}") from error
+            raise
+        folders = {above for path in {"", *plan, *self.journal.paths} for above in (path, os.path.dirname(path))}
+        self._each(sorted(folders, reverse=True), self._finish_folder)
         self.journal.remove(self.snapshots)
         self.snapshots.take(self.target.name.rpartition("/")[0], "after", UNDO)
         return tuple(path for path, change in plan.items() if path not in self.left and not change.is_of_times)

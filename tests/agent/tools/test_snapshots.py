@@ -526,6 +526,72 @@ def test_two_runs_in_one_folder_take_turns(root: Path, tmp_path: Path) -> None:
     assert [len(stores[0].names(f"run {number}")) for number in range(4)] == [6] * 4
 
 
+ON_A_FULL_DISK = """
+import os, subprocess, sys
+from pathlib import Path
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import undo
+def attempt(act):
+    try:
+        return act()
+    except SnapshotError as error:
+        return str(error)
+def mounted(name, size):
+    folder = Path(sys.argv[1], name)
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    return folder
+root, home = mounted("ws", 20_000_000), mounted("home", 2_000_000)
+store = Snapshots(root, home)
+(root / "old").write_bytes(os.urandom(1_000_000))
+(root / "mine").write_text("1")
+first = store.take("run", "before").name
+for size in (3_000_000, 10_000_000):
+    (root / "new").write_bytes(os.urandom(size))
+    print(attempt(lambda: store.take("run", "after")), len([*home.rglob("new-*")]))
+(root / "new").unlink()
+subprocess.run(["mount", "-o", "remount,ro", home], check=True)
+(root / "old").unlink()
+print(attempt(lambda: store.take("run", "after")))
+subprocess.run(["mount", "-o", "remount,rw", home], check=True)
+store.take("run", "after", ("c1",))
+with open(root / "filling", "wb", buffering=0) as file:
+    try:
+        while file.write(bytes(1000)):
+            pass
+    except OSError:
+        pass
+os.truncate(root / "filling", (root / "filling").stat().st_size - 4096)
+filling = (root / "filling").stat().st_size
+print(attempt(lambda: undo(Snapshots(root, home, exclude=("filling",)), first, paths=["old"])))
+print(sorted(path.name for path in root.iterdir()) == ["filling", "mine"], filling == (root / "filling").stat().st_size)
+(root / "filling").unlink()
+print(undo(store, first).restored, (root / "old").stat().st_size, store.names("run"))
+"""
+
+
+@pytest.mark.slow
+def test_on_a_full_or_read_only_disk_nothing_is_lost_and_all_goes_on_once_there_is_room(
+    tmp_path: Path, needs: Callable[[str], Path]
+) -> None:
+    mounting = (str(needs("unshare")), "-rm")
+    if subprocess.run([*mounting, "mount", "-t", "tmpfs", "none", str(tmp_path)], check=False).returncode:
+        pytest.skip("this system lets no user mount")
+
+    words = [*mounting, sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.replace(str(tmp_path), "")
+
+    full, store = "the disk is full; make room, or move BPAGENT_HOME", said.partition(":")[0]
+    assert said.splitlines() == [
+        *[f"{store}: {full} 0"] * 2,
+        f"{store}/lock: it is read-only",
+        f"nothing was undone: /ws: {full}",
+        "True True",
+        f"('old',) 1000000 {[f'run/{number:06}' for number in range(1, 6)]}",
+    ]
+
+
 BY_AN_ORDINARY_USER = """
 import os, resource, sys
 from pathlib import Path
