@@ -16,6 +16,8 @@ from agent.presets.equipment import equip
 from agent.session.subagents import SubagentStore, make_task
 from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.undo import undo
 from agent.vocabulary.events import (
     CallAnswered,
     GateApproved,
@@ -217,6 +219,58 @@ async def test_what_a_background_process_changes_between_and_after_calls_is_undo
         undone = await run.undo()
 
     assert (undone.left, {path.name: path.read_text() for path in workspace.iterdir()}) == ({}, {"a": "old"})
+
+
+TOGETHER = """
+import sys
+from agent import Agent, ScriptedModel, call
+from agent.tools.collections import workspace_tools
+folder, name = sys.argv[1:]
+commands = [f"cat shared > {name}{number}; echo {name} >> shared" for number in range(5)]
+script = [*(call("bash", command=each) for each in commands), "Done."]
+with Agent(ScriptedModel(script), workspace_tools(folder), preset="coding") as agent:
+    run = agent.run_sync("go")
+print(run.status, run.snapshot().name)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_two_processes_in_one_folder_share_a_store_and_each_run_can_be_undone(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "home"))
+    (workspace / "shared").write_text("old\n")
+    before = digest(workspace)
+    words = [sys.executable, "-c", TOGETHER, str(workspace)]
+    running = [subprocess.Popen([*words, name], stdout=subprocess.PIPE, text=True) for name in ("one", "two")]
+    said = [process.communicate()[0].split() for process in running]
+
+    assert ([status for status, _ in said], len((workspace / "shared").read_text().split())) == (["completed"] * 2, 11)
+    store = Snapshots(workspace, tmp_path / "home")
+    assert ([*(tmp_path / "home/snapshots").iterdir()], len(store.runs())) == ([store.folder], 2)
+    assert all(store.get(name).has("shared") for each in store.runs() for name in store.names(each))
+    first = min((store.get(name) for _, name in said), key=lambda taken: taken.time)
+    assert (undo(store, first.name, force=True).left, digest(workspace)) == ({}, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_two_subagents_that_run_together_are_undone_together(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a").write_text("old")
+    child = ScriptedModel([call("bash", command="rm -f a; echo new > $$"), "Done."] * 2)
+    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=tmp_path / "logs")
+    (tmp_path / "logs").mkdir()
+    tasks = [call("task", description=name, prompt=name, subagent_type="general") for name in ("one", "two")]
+
+    script = ScriptedModel([answer("", *tasks), "Done."])
+    with Agent(script, [*workspace_tools(workspace), make_task(store)], preset="coding") as agent:
+        run = await agent.run("go")
+        store.close()
+        assert [log.read_text().count('"name":"snapshot_taken"') for log in (tmp_path / "logs").iterdir()] == [1, 1]
+        assert len([*workspace.iterdir()]) == 2
+        assert (await run.undo()).left == {}
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old"}
 
 
 KILLED = """
