@@ -421,8 +421,8 @@ def make_grep(files: Files) -> Tool:
     ) -> ToolResult:
         """Search files for a pattern; you get the lines that match, with file and line number.
 
-        Hidden files are searched; files ignored by .gitignore, binary files and secrets (.env, keys) are not. You get at most 100 matches
-        and 50 KB, whichever comes first; lines are cut at 500 characters.
+        Hidden files are searched; files ignored by .gitignore, binary files and secrets (.env, keys) are not. You get
+        at most 100 matches and 50 KB, whichever comes first; lines are cut at 500 characters.
 
         Args:
             pattern: a regular expression as RE2 has them, or a text with `literal`
@@ -473,9 +473,8 @@ def _grep(
         notices.append(f"the first {limit} matches; use limit={2 * limit} for more, or a finer pattern")
         details["matchLimitReached"] = limit
     if secret:
-        notices.append(
-            f"left out, since they may hold secrets: {', '.join(secret[:MOST_NAMED])}; name one to search it"
-        )
+        named = ", ".join(secret[:MOST_NAMED])
+        notices.append(f"left out, since they may hold secrets: {named}; name one to search it")
     if any(was_cut for _, was_cut in shown):
         notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
         details["linesTruncated"] = True
