@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 from attrs import Factory, evolve, field, frozen, mutable, validators
@@ -79,6 +80,11 @@ class ShellOptions:
     def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
+
+    def release(self, environment: Mapping[str, str]) -> None:
+        """End what the environment of a command opened, when the command is over."""
+        if self.sandbox is not None:
+            self.sandbox.release(environment)
 
     def shell_after(self, before: tuple[str, ...], shell: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the words of a shell with those before it; its path where a yes has lifted the whole sandbox."""
@@ -316,22 +322,24 @@ class Runner:
         seen = env(await self.options.environment(cwd, context.rights))
         shell = self.options.shell_after(self.options.before(cwd, context.rights))
         with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
-            return await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
+            over = partial(self.options.release, seen)
+            return await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors, over=over)
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
     ) -> ToolResult:
         """Run a command by `execute` with the `wanted` timeout, and return the answer."""
-        options, met = self.options, tuple[str, ...]()
+        options, met, env = self.options, tuple[str, ...](), dict[str, str]()
         seconds, note = options.seconds(wanted)
         output = options.retention.collector()
         self.session.calls += self.in_envelopes
         try:
             if not command.strip():
                 raise ToolError(EMPTY)
+            env = await options.environment(cwd, context.rights)
             how: How = {
                 "cwd": cwd,
-                "env": await options.environment(cwd, context.rights),
+                "env": env,
                 "timeout": seconds,
                 "output": output,
                 "errors": options.retention.collector() if options.separate else None,
@@ -343,6 +351,8 @@ class Runner:
             if self.in_envelopes and isinstance(error, ToolError):
                 return self._envelope(command, cwd, context, str(error), ())
             raise
+        finally:
+            options.release(env)
         if options.sandbox is not None:
             finished, met = options.sandbox.met(finished, context.rights)
             lost = [*options.sandbox.cures(met), *lost]

@@ -31,7 +31,6 @@ from agent.tools.process import Finished
 from agent.tools.programs import find_program
 from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
-from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.permissions import (
     NETWORK,
     SERVERS,
@@ -42,9 +41,10 @@ from agent.tools.sandbox.permissions import (
     kept_places,
     writable_by,
 )
+from agent.tools.sandbox.proxy import Proxy, listen_in
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.sandbox.sockets import outer_sockets
-from agent.tools.temporary import make_folder, remove_abandoned
+from agent.tools.temporary import make_folder
 from agent.vocabulary.errors import CannotStart
 from constitution import Zone
 from constitution.zones import Places, zone_of
@@ -227,6 +227,7 @@ class Sandbox:
     programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
     scratch: str = field(init=False)
     _loopback: Namespaces | None = field(init=False, default=None)
+    _proxy: Proxy | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
@@ -245,16 +246,10 @@ class Sandbox:
         """
         if not self._confines(rights):
             return ()
-        inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
+        inside = self.confinement(cwd, rights)
         joined = self._joined() if self.level in NAMESPACED and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
-        if not hosts or self.level not in NAMESPACED:
-            return (*joined, *self._confining(inside), *self._limited())
-        everywhere, prefix = os.path.realpath("/tmp"), "bpagent-egress-"  # invisible to other commands
-        remove_abandoned(prefix, everywhere)
-        folder = f"{everywhere}/{prefix}{os.urandom(8).hex()}"
-        words = self._confining(evolve(inside, egress=folder))
-        return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
+        return (*joined, *self._confining(inside), *self._limited())
 
     def _limited(self) -> tuple[str, ...]:
         prlimit = self.programs.prlimit
@@ -276,11 +271,32 @@ class Sandbox:
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch."""
+        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch.
+
+        With rights to single hosts it names our proxy; what it opens has to be released. Raises CannotStart.
+        """
+        rights = tuple(rights)
         if not self._confines(rights):
             return dict(given)
         scratch = "/tmp" if self.level in NAMESPACED else self.scratch
-        return {**{name: value for name, value in given.items() if name not in SERVERS}, "TMPDIR": scratch}
+        kept = {name: value for name, value in given.items() if name not in SERVERS}
+        hosts = () if self.strict or self.level not in NAMESPACED else hosts_of(rights)
+        return {**kept, "TMPDIR": scratch, **(self._opened_proxy().grant(hosts) if hosts else {})}
+
+    def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """End what an environment opened, with its command; return the hosts that our proxy refused to it."""
+        return () if self._proxy is None else self._proxy.release(environment)
+
+    def _opened_proxy(self) -> Proxy:
+        joining = self._joined()
+        with self._lock:
+            if self._proxy is None:
+                try:
+                    self._proxy = Proxy(listen_in(joining, self.programs.python or sys.executable))
+                except (OSError, subprocess.SubprocessError) as error:
+                    raise CannotStart(f"the proxy to single hosts cannot be started: {error}") from error
+                finalize(self, self._proxy.close)
+            return self._proxy
 
     def _confines(self, rights: Iterable[str]) -> bool:
         return self.level != "none" and (self.strict or UNCONFINED not in rights)
