@@ -619,7 +619,7 @@ class Agent:
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
         if self.keeper is not None:
-            self.toolbox.kept = self.keeper.snapshots.roots
+            self.toolbox.kept, self.toolbox.keep = self.keeper.snapshots.roots, self.keeper.after
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:

@@ -213,7 +213,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
         restores=lambda finished: terminals.own.restore(finished),
         cwd=lambda: terminals.own.where,
     )
-    return in_sandbox(with_background(made, processes), chosen)
+    return in_sandbox(with_background(made, processes, chosen), chosen)
 
 
 @define(eq=False)

@@ -80,6 +80,8 @@ def _arguments(inside: Confinement) -> Iterator[str]:
         yield from ("--bind", place, place)
     yield from _read_only(inside.kept)
     yield from _hidden(inside.hidden)
+    for mask, place in inside.masks:
+        yield from ("--ro-bind", mask, place)
     for place in inside.granted:
         yield from ("--bind", place, place)
     yield from ("--chdir", inside.cwd)

@@ -17,7 +17,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -31,23 +32,32 @@ from agent.tools.process import Finished
 from agent.tools.programs import find_program
 from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
+from agent.tools.sandbox.masks import Masks
 from agent.tools.sandbox.permissions import (
+    CACHES,
     NETWORK,
+    READ,
     SERVERS,
     UNCONFINED,
+    WITHOUT_PERSON,
+    WRITE,
     Confinement,
+    cache_folder,
     hidden_places,
     hosts_of,
     kept_places,
+    shown_by,
     writable_by,
 )
 from agent.tools.sandbox.proxy import Proxy, listen_in
+from agent.tools.sandbox.put_back import Guard
+from agent.tools.sandbox.repository import git_folders
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.sandbox.sockets import outer_sockets
 from agent.tools.temporary import make_folder
 from agent.vocabulary.errors import CannotStart
 from constitution import Zone
-from constitution.zones import Places, zone_of
+from constitution.zones import Places, is_within, zone_of
 
 # Limits of resources.
 
@@ -198,25 +208,18 @@ def write_filters(level: Level, folder: str) -> None:
 
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
-IN_THE_WAY = {
-    NETWORK: (
-        "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
-        "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
-        "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
-        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed, response 403",
-    ),
-    "write": ("Read-only file system", "EROFS"),
-}  # fmt: skip
-"""Messages of programs that could not reach a host or write a file, by what the sandbox refused."""
+READ_ONLY = ("Read-only file system", "EROFS")
+"""How the kernel, and programs after it, name a place that the sandbox closed for writing."""
 
 
 @define(eq=False)
 class Sandbox:
     """Confines commands to `writable`, of which the first is the workspace.
 
-    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
-    folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
-    Programs that start a command are found when it is made. Raises CannotStart if the level lacks one.
+    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
+    folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
+    with the sandbox, and so are the filters of system calls beside it. Programs that start a command are found when it
+    is made. Raises CannotStart if the level lacks one. guard: keeps places that run later, if there is one.
     """
 
     writable: tuple[str, ...]
@@ -225,7 +228,11 @@ class Sandbox:
     strict: bool = False
     limits: ResourceLimits = LIMITS
     programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
+    caches: str = ""
     scratch: str = field(init=False)
+    guard: Guard | None = field(init=False, default=None)
+    _masks: Masks = field(init=False)
+    _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
     _proxy: Proxy | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
@@ -235,9 +242,22 @@ class Sandbox:
         finalize(self, folder.remove)
         self.scratch = os.path.join(folder.path, "tmp")
         os.mkdir(self.scratch)
+        self._masks = Masks(os.path.join(folder.path, "masks"), os.path.expanduser(self.writable[0]))
+        self._git = git_folders(os.path.expanduser(self.writable[0]))
         if self.level != "none":
             write_filters(self.level, folder.path)
             self.programs.launcher(self.level)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """The places that commands may write, the folders of git included; links followed."""
+        return tuple(
+            dict.fromkeys((*(os.path.realpath(os.path.expanduser(path)) for path in self.writable), *self._git))
+        )
+
+    def guard_of(self, rights: Iterable[str]) -> Guard | None:
+        """Return what keeps the places that run later from a command with these rights."""
+        return self.guard if self.strict or UNCONFINED not in rights else None
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
@@ -271,7 +291,7 @@ class Sandbox:
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch.
+        """Return the environment of such a command: no addresses of the user's servers, caches of ours, scratch.
 
         With rights to single hosts it names our proxy; what it opens has to be released. Raises CannotStart.
         """
@@ -279,9 +299,16 @@ class Sandbox:
         if not self._confines(rights):
             return dict(given)
         scratch = "/tmp" if self.level in NAMESPACED else self.scratch
-        kept = {name: value for name, value in given.items() if name not in SERVERS}
+        caches = self.caches or os.path.join(scratch, "caches")
         hosts = () if self.strict or self.level not in NAMESPACED else hosts_of(rights)
-        return {**kept, "TMPDIR": scratch, **(self._opened_proxy().grant(hosts) if hosts else {})}
+        return {
+            **{name: value for name, value in given.items() if name not in SERVERS},
+            **WITHOUT_PERSON,
+            **{name: os.path.join(caches, folder) for name, folder in CACHES.items()},
+            **self._masks.variables(given, self.scratch, scratch, self._private()),
+            **(self._opened_proxy().grant(hosts) if hosts else {}),
+            "TMPDIR": scratch,
+        }
 
     def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """End what an environment opened, with its command; return the hosts that our proxy refused to it."""
@@ -307,45 +334,90 @@ class Sandbox:
         writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
-        kept = outputs_folder()
+        outputs = outputs_folder()
+        hooks = [os.path.join(folder, "hooks") for folder in (*self._git, os.path.join(writable[0], ".git"))]
+        named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
+        kept = tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch)))
         hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
         if self.level in NAMESPACED:  # Landlock leaves no sockets of Unix
             hidden += outer_sockets((*writable, *bubblewrap.REPLACED, *hidden))
+        shown = shown_by(rights)
+        masks = self._masks.over(path for path in self._private() if not any(is_within(path, each) for each in shown))
+        closed = (*kept, *hidden, *(path for _, path in masks))
+        granted = (os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path))
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,
-            writable=tuple(path for path in writable if os.path.exists(path)),
-            readable=() if kept is None else (kept,),
+            writable=tuple(path for path in (*writable, *self._git, *named, self.caches) if os.path.exists(path)),
+            readable=() if outputs is None else (outputs,),
             hidden=hidden,
-            granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(kept_places(writable, os.path.dirname(self.scratch))),
+            granted=tuple(place for place in granted if not _is_open(place, writable, closed)),
+            kept=kept,
+            masks=masks,
             network=NETWORK in rights,
         )
 
-    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
-        """Return how a command ended, and what blocked it if it failed, by its output: "network", "write", or a limit.
+    def _private(self) -> tuple[str, ...]:
+        """Return the files of the workspace that are masked: secrets, at a level that can hide them."""
+        return self.guard.private if self.guard is not None and self.level in NAMESPACED else ()
 
-        Exit code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
+    def met(
+        self, finished: Finished, rights: Iterable[str] = (), refused: Iterable[str] = ()
+    ) -> tuple[Finished, tuple[str, ...], tuple[str, ...]]:
+        """Return how a command ended, what is known to have been in its way, and lines for the model and the user.
+
+        In the way are rights that were lacking, such as "read PATH" for a hidden file that was opened, and limits. Exit
+        code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - AND_SIGNAL
-        if not self._confines(rights) or not (finished.exit_code or finished.signal):
-            return finished, ()
-        said = finished.output + finished.errors
+        if not self._confines(rights):
+            return finished, (), ()
+        said, failed = finished.output + finished.errors, bool(finished.exit_code or finished.signal)
         if self.level in NAMESPACED and code in FATAL:
             if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
                 finished = evolve(finished, signal=code, exit_code=None)
             elif not finished.exited:
                 finished = evolve(finished, signal=code)
-        closed = (name for name in IN_THE_WAY if name not in rights)
-        named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
-        return finished, (*named, *(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished)))
+        opened = tuple(READ + path for path in self._masks.opened())
+        hosts = tuple(f"{NETWORK} {host}" for host in refused)
+        limits = tuple(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished))
+        lines = [f"[blocked by the sandbox: {each}]" for each in (*hosts, *limits)]
+        if opened:
+            cure = "" if self.strict else f'; give the command again with rights=["{opened[0]}"]: the user is asked'
+            lines.append(
+                f"[blocked by the sandbox: {_listed(opened)} was an empty file, since it may hold secrets{cure}]"
+            )
+        elif failed or any(words in said for words in READ_ONLY):
+            lines.append(self._closed(rights))
+        return finished, (*opened, *hosts, *limits), tuple(lines)
 
-    def cures(self, met: Iterable[str]) -> Iterator[str]:
-        """Yield lines for the model and the user about what blocked a command, with the cure."""
-        for name in met:
-            right = {NETWORK: NETWORK, "write": "write /ABSOLUTE/PATH"}.get(name)
-            asking = f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
-            yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
+    def _closed(self, rights: tuple[str, ...]) -> str:
+        """Return a sentence about what is closed to a command with these rights."""
+        scratch = "/tmp" if self.level in NAMESPACED else "$TMPDIR"
+        own = [path for path in self.denied if is_within(path, self.writable[0])]
+        closed = [
+            *([] if NETWORK in rights else [f"the network ({NETWORK})"]),
+            f"writing outside the workspace and {scratch} ({WRITE}PATH)",
+            f"reading {_listed((*self._private(), *own, 'keys and logins of the user'))} ({READ}PATH)",
+        ]
+        cure = (
+            "" if self.strict else "; give the command again with what it needs of these as `rights`: the user is asked"
+        )
+        return f"[blocked by the sandbox, if that was in the way: {', '.join(closed)}{cure}]"
+
+
+MOST_LISTED = 10
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return paths or rights to read them as a list, at most a few."""
+    shown = [name.removeprefix(READ) for name in names[:MOST_LISTED]]
+    return ", ".join([*shown, *([f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else [])])
+
+
+def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool:
+    """Return whether a place can be written anyway; mounted again, it would uncover the closed ones in it."""
+    return any(is_within(place, each) for each in writable) and not any(is_within(place, each) for each in closed)
 
 
 def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = ()) -> Sandbox | None:
@@ -357,7 +429,8 @@ def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = (
         return None
     writable = tuple(writable)
     level = achieved(writable)
-    made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict")
+    made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
+    made.guard = Guard(made.guarded)
     if wanted == "on":
         return made
     if level == "none":
@@ -387,6 +460,13 @@ def open_secrets(level: str, workspace: str) -> list[str]:
         if len(found) >= MOST_NAMED:
             break
     return found[:MOST_NAMED]
+
+
+def _made(folder: str) -> str:
+    """Return a folder, which is made if it is missing; empty if it cannot be written."""
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else ""
 
 
 # The level that this machine achieves.

@@ -184,6 +184,7 @@ def test_the_question_names_the_host_and_the_yes_is_for_it_alone(
     assert "hello" in first.result.text
     assert "still running" not in first.result.text
     assert "127.0.0.1 was not granted" in second.result.text
+    assert second.result.details["blocked"] == ("network 127.0.0.1",)
 
 
 @pytest.mark.slow
