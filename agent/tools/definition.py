@@ -437,6 +437,7 @@ class Toolbox:
         self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
         self.keep: Callable[[str], Awaitable[None]] = keep_nothing  # takes a snapshot during a call
         self.kept: tuple[str, ...] = ()  # folders of which a snapshot is taken before each call that may change files
+        self.unkept: tuple[str, ...] = ()  # names and paths that the user leaves out
 
     @cached_property
     def home(self) -> str:
