@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 import anyio
@@ -83,6 +84,10 @@ class ShellOptions:
     def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
+
+    def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """End what the environment of a command opened, when it is over; return the hosts that were refused to it."""
+        return () if self.sandbox is None else self.sandbox.release(environment)
 
     def shell_after(self, before: tuple[str, ...], shell: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the words of a shell with those before it; its path where a yes has lifted the whole sandbox."""
@@ -321,7 +326,8 @@ class Runner:
             seen = env(await self.options.environment(cwd, context.rights))
             shell = self.options.shell_after(self.options.before(cwd, context.rights))
             with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
-                started = await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
+                over = partial(self.options.release, seen)
+                started = await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors, over=over)
         return evolve(started, text="\n".join([started.text, *notes]))
 
     @asynccontextmanager
@@ -352,16 +358,17 @@ class Runner:
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
     ) -> ToolResult:
         """Run a command by `execute` with the `wanted` timeout, and return the answer."""
-        options, met = self.options, tuple[str, ...]()
+        options, met, env = self.options, tuple[str, ...](), dict[str, str]()
         seconds, note = options.seconds(wanted)
         output = options.retention.collector()
         self.session.calls += self.in_envelopes
         try:
             if not command.strip():
                 raise ToolError(EMPTY)
+            env = await options.environment(cwd, context.rights)
             how: How = {
                 "cwd": cwd,
-                "env": await options.environment(cwd, context.rights),
+                "env": env,
                 "timeout": seconds,
                 "output": output,
                 "errors": options.retention.collector() if options.separate else None,
@@ -376,8 +383,10 @@ class Runner:
             if self.in_envelopes and isinstance(error, ToolError):
                 return self._envelope(command, cwd, context, str(error), ())
             raise
+        finally:
+            refused = options.release(env)
         if options.sandbox is not None:
-            finished, met, lines = options.sandbox.met(finished, context.rights)
+            finished, met, lines = options.sandbox.met(finished, context.rights, refused)
             lost = [*lines, *lost]
         to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)

@@ -263,7 +263,7 @@ class _Terminal:
             self.session = Snapshot(self.root)
         closing, passing = close and self.session is not None, frozenset[str]()
         if hosts_of(context.rights):
-            from agent.tools.sandbox.egress import VARIABLES  # a rare import
+            from agent.tools.sandbox.proxy import VARIABLES  # a rare import
 
             passing = VARIABLES  # they belong to the call
 

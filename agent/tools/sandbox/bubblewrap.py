@@ -34,7 +34,6 @@ from pathlib import Path
 from attrs import define
 
 from agent.tools.descendants import helpers
-from agent.tools.sandbox.egress import FOLDER
 from agent.tools.sandbox.permissions import PYTHON, Confinement
 from agent.tools.sandbox.seccomp import NUMBERS
 
@@ -73,7 +72,6 @@ def _arguments(inside: Confinement) -> Iterator[str]:
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--dev", "/dev", "--size", str(SHARED_MEMORY), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
     yield from ("--tmpfs", "/run")
-    yield from ("--bind", inside.egress, FOLDER) if inside.egress else ()
     yield from _read_only(FROM_RUN)
     for place in SCRATCHES:
         yield from ("--bind", inside.scratch, place)

@@ -1,4 +1,6 @@
-"""A program that confines itself and becomes a command, where there is no bubblewrap. Standard library only.
+"""A program that confines itself and becomes a command, where there is no bubblewrap.
+
+It is started for each command, so it imports little, and of the standard library only.
 
     python -I -S launcher.py OPTIONS -- COMMAND ...                namespaces; OPTIONS as for bubblewrap
     python -I -S launcher.py landlock CONFINEMENT FILTER COMMAND ...
@@ -12,18 +14,15 @@ replaced: scratch is the folder in TMPDIR. A command sees that other processes e
 them (from Linux 6.12 on). It can open sockets only if the network was granted, and never Unix sockets.
 """
 
+import _socket
 import ctypes
 import fcntl
 import json
 import os
-import platform
 import signal
-import socket
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from typing import Any
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -140,8 +139,9 @@ def _map_ids(process: str, user: tuple[int, int], group: tuple[int, int]) -> Non
 
 
 def _raise_loopback() -> None:
-    with socket.socket() as any_socket:
-        fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh14x", b"lo", IS_UP))
+    any_socket = _socket.socket()
+    fcntl.ioctl(any_socket.fileno(), SET_FLAGS, struct.pack("16sh14x", b"lo", IS_UP))
+    any_socket.close()
 
 
 def _stay_outside(telling: int | None) -> int:
@@ -255,7 +255,7 @@ def _set_attributes(place: str, attributes: int, flags: int) -> None:
 
 
 def _pivot(root: str, old: str) -> None:
-    _succeed(libc.syscall(PIVOT_ROOT[platform.machine()], root.encode(), old.encode()))
+    _succeed(libc.syscall(PIVOT_ROOT[os.uname().machine], root.encode(), old.encode()))
     os.chdir("/")
 
 
@@ -278,10 +278,10 @@ def landlock_version() -> int:
     return max(found, 0)
 
 
-def confine_by_landlock(inside: dict[str, Any], code: str, command: list[str]) -> list[str]:
+def confine_by_landlock(inside: dict[str, list[str]], code: str, command: list[str]) -> list[str]:
     """Restrict this process to what a `Confinement` permits; return the command. Raises OSError."""
     drop_capabilities()
-    writable = (*inside["writable"], *inside["granted"], inside["scratch"], *SINKS)
+    writable = (*inside["writable"], *inside["granted"], str(inside["scratch"]), *SINKS)
     with open(code, "rb") as file:
         filtering = file.read()
     restrict([*without("/", [*inside["hidden"], SHARED_MEMORY])], writable)
@@ -295,10 +295,13 @@ def without(root: str, hidden: Iterable[str]) -> Iterator[str]:
     if not inner:
         yield root
     elif root not in inner:
-        with suppress(OSError):
-            for name in os.listdir(root):
-                if not os.path.islink(path := os.path.join(root, name)):
-                    yield from without(path, inner)
+        try:
+            names = os.listdir(root)
+        except OSError:
+            return
+        for name in names:
+            if not os.path.islink(path := os.path.join(root, name)):
+                yield from without(path, inner)
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:

@@ -59,8 +59,8 @@ class Confinement:
 
     cwd: where it starts. writable: the workspace and further roots. scratch: the replacement of /tmp. readable:
     readable places in replaced folders. hidden: invisible places. granted: writable for this one call, even if hidden.
-    kept: read-only places in writable ones. network: all hosts can be reached. egress: the folder of a proxy to some
-    hosts. joined: it already is in the agent's network, which has only a loopback. masks: files that hide others.
+    kept: read-only places in writable ones. network: all hosts can be reached. joined: it already is in the agent's
+    network, which has only a loopback. masks: files that hide others.
     """
 
     cwd: str
@@ -72,7 +72,6 @@ class Confinement:
     kept: tuple[str, ...] = ()
     network: bool = False
     joined: bool = False
-    egress: str = ""
     masks: tuple[tuple[str, str], ...] = ()
 
 

@@ -32,7 +32,6 @@ from agent.tools.process import Finished
 from agent.tools.programs import find_program
 from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
-from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.masks import Masks
 from agent.tools.sandbox.permissions import (
     CACHES,
@@ -50,11 +49,12 @@ from agent.tools.sandbox.permissions import (
     shown_by,
     writable_by,
 )
+from agent.tools.sandbox.proxy import Proxy, listen_in
 from agent.tools.sandbox.put_back import Guard
 from agent.tools.sandbox.repository import git_folders
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.sandbox.sockets import outer_sockets
-from agent.tools.temporary import make_folder, remove_abandoned
+from agent.tools.temporary import make_folder
 from agent.vocabulary.errors import CannotStart
 from constitution import Zone
 from constitution.zones import Places, is_within, zone_of
@@ -234,6 +234,7 @@ class Sandbox:
     _masks: Masks = field(init=False)
     _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
+    _proxy: Proxy | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
@@ -265,16 +266,10 @@ class Sandbox:
         """
         if not self._confines(rights):
             return ()
-        inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
+        inside = self.confinement(cwd, rights)
         joined = self._joined() if self.level in NAMESPACED and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
-        if not hosts or self.level not in NAMESPACED:
-            return (*joined, *self._confining(inside), *self._limited())
-        everywhere, prefix = os.path.realpath("/tmp"), "bpagent-egress-"  # invisible to other commands
-        remove_abandoned(prefix, everywhere)
-        folder = f"{everywhere}/{prefix}{os.urandom(8).hex()}"
-        words = self._confining(evolve(inside, egress=folder))
-        return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
+        return (*joined, *self._confining(inside), *self._limited())
 
     def _limited(self) -> tuple[str, ...]:
         prlimit = self.programs.prlimit
@@ -296,18 +291,39 @@ class Sandbox:
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the environment of such a command: no addresses of the user's servers, caches of ours, and scratch."""
+        """Return the environment of such a command: no addresses of the user's servers, caches of ours, scratch.
+
+        With rights to single hosts it names our proxy; what it opens has to be released. Raises CannotStart.
+        """
+        rights = tuple(rights)
         if not self._confines(rights):
             return dict(given)
         scratch = "/tmp" if self.level in NAMESPACED else self.scratch
         caches = self.caches or os.path.join(scratch, "caches")
+        hosts = () if self.strict or self.level not in NAMESPACED else hosts_of(rights)
         return {
             **{name: value for name, value in given.items() if name not in SERVERS},
             **WITHOUT_PERSON,
             **{name: os.path.join(caches, folder) for name, folder in CACHES.items()},
             **self._masks.variables(given, self.scratch, scratch, self._private()),
+            **(self._opened_proxy().grant(hosts) if hosts else {}),
             "TMPDIR": scratch,
         }
+
+    def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """End what an environment opened, with its command; return the hosts that our proxy refused to it."""
+        return () if self._proxy is None else self._proxy.release(environment)
+
+    def _opened_proxy(self) -> Proxy:
+        joining = self._joined()
+        with self._lock:
+            if self._proxy is None:
+                try:
+                    self._proxy = Proxy(listen_in(joining, self.programs.python or sys.executable))
+                except (OSError, subprocess.SubprocessError) as error:
+                    raise CannotStart(f"the proxy to single hosts cannot be started: {error}") from error
+                finalize(self, self._proxy.close)
+            return self._proxy
 
     def _confines(self, rights: Iterable[str]) -> bool:
         return self.level != "none" and (self.strict or UNCONFINED not in rights)
@@ -345,7 +361,9 @@ class Sandbox:
         """Return the files of the workspace that are masked: secrets, at a level that can hide them."""
         return self.guard.private if self.guard is not None and self.level in NAMESPACED else ()
 
-    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...], tuple[str, ...]]:
+    def met(
+        self, finished: Finished, rights: Iterable[str] = (), refused: Iterable[str] = ()
+    ) -> tuple[Finished, tuple[str, ...], tuple[str, ...]]:
         """Return how a command ended, what is known to have been in its way, and lines for the model and the user.
 
         In the way are rights that were lacking, such as "read PATH" for a hidden file that was opened, and limits. Exit
@@ -361,8 +379,9 @@ class Sandbox:
             elif not finished.exited:
                 finished = evolve(finished, signal=code)
         opened = tuple(READ + path for path in self._masks.opened())
+        hosts = tuple(f"{NETWORK} {host}" for host in refused)
         limits = tuple(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished))
-        lines = [f"[blocked by the sandbox: {limit}]" for limit in limits]
+        lines = [f"[blocked by the sandbox: {each}]" for each in (*hosts, *limits)]
         if opened:
             cure = "" if self.strict else f'; give the command again with rights=["{opened[0]}"]: the user is asked'
             lines.append(
@@ -370,7 +389,7 @@ class Sandbox:
             )
         elif failed or any(words in said for words in READ_ONLY):
             lines.append(self._closed(rights))
-        return finished, (*opened, *limits), tuple(lines)
+        return finished, (*opened, *hosts, *limits), tuple(lines)
 
     def _closed(self, rights: tuple[str, ...]) -> str:
         """Return a sentence about what is closed to a command with these rights."""

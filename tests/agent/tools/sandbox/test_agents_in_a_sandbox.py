@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from agent.presets.equipment import equip
 from agent.presets.preset import OptionError
 from agent.session.agent import Run
 from agent.tools.sandbox import permissions, sandbox
-from agent.tools.sandbox.egress import TO_PROXY
+from agent.tools.sandbox.proxy import TO_PROXY
 from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -27,6 +28,7 @@ from agent.vocabulary.events import (
 )
 from bp import BThreadBody, bthread, sync
 from tests.agent.conftest import MakeAgent
+from tests.tables import rows
 
 Go = Callable[..., Run]
 
@@ -347,3 +349,24 @@ def test_programs_planted_in_the_workspace_do_not_start_a_command(
 
     assert of_kind(run, ToolFinished)[-1].result.text == "out\n"
     assert [file.name for file in home.glob("canary*")] == []
+
+
+STARTS = """
+import sys
+started = []
+sys.addaudithook(lambda event, _: started.append(event) if event in ("subprocess.Popen", "os.fork") else None)
+from agent.presets import DEFAULT
+from agent.presets.equipment import equip
+equip(DEFAULT.with_options({"sandbox": sys.argv[1]}), ".")
+print(bool(started), "agent.tools.sandbox.sandbox" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@rows(("wanted", "outcome"), [("off", "False False\n"), ("on", "True True\n")])
+def test_without_a_sandbox_none_is_looked_for(wanted: str, outcome: str, tmp_path: Path) -> None:
+    """Unit tests of those who embed an agent start nothing."""
+    command = [sys.executable, "-c", STARTS, wanted]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout == outcome
