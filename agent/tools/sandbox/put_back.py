@@ -140,7 +140,7 @@ class Guard:
     """Keeps the places that run later in what the commands of an agent may write; the workspace is first in `roots`.
 
     private: the files with names of secrets that git does not track and no command has made, as of the last look.
-    lasts: a process in the background may be alive. All methods block, and are safe in any thread.
+    lasting: the agents of which processes in the background may be alive. All methods block, in any thread.
     """
 
     roots: tuple[str, ...]
@@ -150,7 +150,7 @@ class Guard:
     _made: set[tuple[str, int]] = field(factory=set, init=False)
     _granted: list[str] = field(factory=list, init=False)
     _running: int = field(default=0, init=False)
-    lasts: bool = field(default=False, init=False)
+    lasting: set[int] = field(factory=set, init=False)
     _top: str = field(default="", init=False)
     _common: tuple[str, ...] = field(default=(), init=False)  # the folder of git that worktrees share
     _commits: tuple[str, ...] = field(default=(), init=False)  # from before: the agent may commit what it plants
@@ -171,22 +171,18 @@ class Guard:
             others = {path: place for path, place in self._known.items() if path not in paths} if paths else {}
             self._known = {**others, **{path: now[path] for path in paths or now if path in now}}
 
-    def begin(self, rights: Iterable[str] = (), *, are_alive: bool = False) -> bool:
-        """Begin a command; return whether others may have changed places since the last look.
-
-        are_alive: processes in the background go on.
-        """
+    def begin(self, rights: Iterable[str] = ()) -> bool:
+        """Begin a command; return whether other processes of the run may have changed places since the last look."""
         with self._lock:
-            others = self._running > 0 or self.lasts
             self._granted.extend(right.removeprefix(WRITE) for right in rights if right.startswith(WRITE))
-            self._running, self.lasts = self._running + 1, are_alive
-            return others
+            self._running += 1
+            return self._running > 1 or bool(self.lasting)
 
-    def end(self, *, lasts: bool = False) -> None:
-        """End a command, or go on without it while it `lasts`, in the background; then its rights hold on."""
+    def end(self) -> None:
+        """End a command; rights hold on while processes in the background may be alive."""
         with self._lock:
-            self._running, self.lasts = self._running - 1, self.lasts or lasts
-            if not (self._running or self.lasts):
+            self._running -= 1
+            if not (self._running or self.lasting):
                 self._granted.clear()
 
     def refused(self) -> tuple[str, ...]:
