@@ -113,12 +113,9 @@ class Offers(list[Offer]):
 
     def first(self) -> Offer | None:
         """Return the first current offer, None if there is none."""
-        while self:
-            offer = self[0]
-            if offer.version == offer.requester.version:
-                return offer
+        while self and not self[0].is_current():
             heappop(self)
-        return None
+        return self[0] if self else None
 
 
 class Queue(Offers):

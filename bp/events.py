@@ -334,7 +334,7 @@ class Intersection(EventSet):
     def _rows_of_narrowest(self) -> tuple[Row, ...]:
         """Return the rows of one member, with a test that asks the others."""
         of_members = [member._rows for member in self.members]
-        narrowest = min(of_members, key=_breadth, default=((None, None, None, None),))
+        narrowest = min(of_members, key=_is_broad, default=((None, None, None, None),))
         others = [rows for rows in of_members if rows is not narrowest or any(test for *_, test in rows)]
         test = partial(_all_match, others) if others else None
         return tuple([(key, kind, fields, test) for key, kind, fields, _ in narrowest])
@@ -343,10 +343,9 @@ class Intersection(EventSet):
         return f"({' & '.join(map(_shown, self.members))})" if self.members else "ALL"
 
 
-def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
-    """Sort key of an intersection's members by how many events their rows could match: narrow ones first."""
-    keys, kinds = [row[0] for row in rows], [row[1] for row in rows]
-    return None in kinds, any(key in kinds for key in keys), len(rows)
+def _is_broad(rows: tuple[Row, ...]) -> tuple[bool, bool]:
+    """Sort key of an intersection's members: rows of any kind, then those of whole kinds, are filed last."""
+    return any(row[1] is None for row in rows), any(row[0] is row[1] for row in rows)
 
 
 NONE = Union(())
