@@ -14,7 +14,6 @@ from urllib.parse import quote, unquote
 
 from attrs import evolve, field, frozen
 
-from agent.log.chain import own_folder
 from agent.tools.output import size_in_words
 from agent.tools.snapshots.objects import LARGE, Objects
 from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, is_below, refused_file_system
@@ -83,11 +82,11 @@ class Snapshots:
         self._trees: Trees | None = None
 
     @classmethod
-    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str]) -> "Snapshots":
+    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str], home: Path) -> "Snapshots":
         """Return the snapshots of a workspace under the options of a preset."""
         further = options.get("allowed_paths", ()) if options.get("bounded") else ()
         exclude = tuple(options.get("snapshot_exclude", MADE_AGAIN))
-        return cls(root, own_folder(), further=further, exclude=exclude)
+        return cls(root, home, further=further, exclude=exclude)
 
     def take(
         self, run: str, moment: Moment, calls: tuple[str, ...] = (), *, background: bool = False,
