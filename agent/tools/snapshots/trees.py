@@ -351,6 +351,7 @@ def _text(name: str, handle: int) -> bytes:
     return b""
 
 
+MOUNTS = "/proc/self/mountinfo"
 REMOTE = frozenset(
     ["afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"]
 )
@@ -367,7 +368,7 @@ def refused_file_system(name: str, device: int) -> str:
 
 def _file_system(device: str) -> str:
     """Return the kind of file system on a device; empty where it is not known."""
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
         for line in mounts:
             fields, _, rest = line.partition(" - ")
             if fields.split()[2] == device:
