@@ -144,8 +144,8 @@ VERDICT_NEWS = ActionDescribed | ApprovalAnswered | GateApproved | GateRejected
 RIGHTS_NEWS = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
 APPROVAL_NEWS = where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded))
 SNAPSHOT_NEWS = where(
-    (GateApproved, SnapshotRequested, SnapshotTaken, SnapshotFailed, ApprovalAnswered, ToolStarted, CallAnswered)
-)
+    (ProposedAction, GateApproved, GateRejected, ApprovalAnswered, ToolStarted, CallAnswered)
+) | where((SnapshotRequested, SnapshotTaken, SnapshotFailed))
 ORDER_NEWS = AnswerCommitted | ProposedAction | CallAnswered
 INFERENCE_NEWS = where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
 FOLLOW_UP_NEWS = FollowUpGiven | RunContinued | RunEnded
@@ -464,15 +464,20 @@ def what_is_approved_runs() -> BThreadBody:
 def changes_can_be_undone() -> BThreadBody:
     """No call that may change files starts before a snapshot that was begun after its approval, or the user's yes.
 
-    A snapshot that failed holds the call until then.
+    It is one snapshot for the calls that were proposed, after the last approval. One that failed holds them until then.
     """
-    unkept, beginning, failed = NO_CALLS, NO_CALLS, NO_CALLS
+    undecided, unkept, beginning, failed = NO_CALLS, NO_CALLS, NO_CALLS, NO_CALLS
     while True:
         said = yield sync(wait_for=SNAPSHOT_NEWS)
-        if isinstance(said, GateApproved):
-            unkept = unkept if said.call.category == "read" else with_call(unkept, said.call)
+        if isinstance(said, ProposedAction):
+            undecided = undecided if said.call.category == "read" else with_call(undecided, said.call)
+        elif isinstance(said, GateApproved | GateRejected):
+            changes = isinstance(said, GateApproved) and said.call in undecided
+            undecided, unkept = without(undecided, said.call), with_call(unkept, said.call) if changes else unkept
         elif isinstance(said, SnapshotRequested):
-            assert not beginning, "two snapshots are taken at once"
+            require(not beginning, "two snapshots are taken at once")
+            require(not undecided, "a snapshot is taken before the last approval")
+            require(unkept, "a snapshot is taken for no call")
             beginning, unkept = unkept, NO_CALLS
         elif isinstance(said, SnapshotTaken):
             beginning = NO_CALLS
@@ -481,8 +486,8 @@ def changes_can_be_undone() -> BThreadBody:
         elif isinstance(said, ApprovalAnswered):
             failed = without(failed, said.call) if said.yes else failed
         elif isinstance(said, ToolStarted):
-            assert said.call not in (*unkept, *beginning), f"{said.call.id} starts before the workspace is kept"
-            assert said.call not in failed, f"{said.call.id} starts, no snapshot could be taken, and there was no yes"
+            require(said.call not in (*unkept, *beginning), f"{said.call.id} starts before the workspace is kept")
+            require(said.call not in failed, f"{said.call.id} starts, there is no snapshot, and there was no yes")
         else:
             unkept, failed = still_open(unkept, said.call), still_open(failed, said.call)
 

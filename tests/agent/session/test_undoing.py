@@ -8,21 +8,27 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.presets import PRESETS
 from agent.session.subagents import SubagentStore, make_task
+from agent.threads.judging import objection
 from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
+    ActionDescribed,
     ApprovalAsked,
     CallAnswered,
     GateApproved,
+    GateRejected,
     SnapshotFailed,
     SnapshotRequested,
     SnapshotTaken,
     ToolStarted,
 )
+from bp import BThreadBody, bthread, start, sync
+from constitution import Level, Verdict
 from tests.agent.conftest import MakeAgent
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +65,49 @@ async def test_calls_that_run_together_share_a_snapshot(make_agent: MakeAgent, w
 
     assert kinds(run, SnapshotRequested, ToolStarted)[0] == "snapshot_requested"
     assert sorted(path.name for path in workspace.iterdir()) == ["a", "b"]
+
+
+async def test_calls_that_are_approved_one_after_the_other_share_the_snapshot_after_the_last_approval(
+    make_agent: MakeAgent,
+) -> None:
+    @tool(parallel=True)
+    async def change(name: str) -> str:
+        """Write a file."""
+        return "written"
+
+    async def approve(asked: Any) -> bool:
+        await anyio.wait_all_tasks_blocked()
+        return "b" in str(asked.call.arguments)
+
+    @bthread
+    def asked_about_all_but_the_first() -> BThreadBody:
+        while True:
+            described = yield sync(wait_for=ActionDescribed)
+            if "a" not in str(described.call.arguments["name"]):
+                yield start(objection(described, Verdict(Level.ask, "some_rule")))
+
+    script = [answer("", *(call("change", name=name) for name in "abc")), "Done."]
+    threads = [asked_about_all_but_the_first()]
+    preset = evolve(PRESETS["coding"], together="neighbours")
+    run = await make_agent(*script, tools=[change], preset=preset, approve=approve, threads=threads).run("go")
+
+    decided = (GateApproved, GateRejected, SnapshotRequested, ToolStarted)
+    decisions = kinds(run, *decided)
+    assert sorted(decisions[:3]) == ["gate_approved", "gate_approved", "gate_rejected"]
+    assert decisions[3:] == ["snapshot_requested", "tool_started", "tool_started"]
+
+
+async def test_a_snapshot_that_a_b_thread_refuses_refuses_the_change(make_agent: MakeAgent, workspace: Path) -> None:
+    @bthread
+    def no_snapshots() -> BThreadBody:
+        yield sync(refuse=SnapshotRequested, because="not on this disk")
+
+    script = [answer("", *(call("bash", command=f"touch {name}") for name in "ab")), "Done."]
+    run = await make_agent(*script, preset="coding", threads=[no_snapshots()]).run("go")
+
+    answers = [event.result.text for event in run.events if isinstance(event, CallAnswered)]
+    assert (run.status, answers) == ("completed", ["rejected: no_snapshots: not on this disk"] * 2)
+    assert list(workspace.iterdir()) == []
 
 
 BLOCKED = [(None, "skipped: no person present: no snapshot could be taken"), (False, "skipped: the user said no")]
