@@ -140,10 +140,39 @@ async def test_without_a_snapshot_a_change_needs_a_yes(
     assert str(tmp_path / "file") in questions[0]
 
 
-async def test_snapshots_can_be_left_out(make_agent: MakeAgent) -> None:
-    run = await make_agent(call("bash", command="echo new > a"), "Done.", snapshots=False).run("go")
+@pytest.mark.parametrize("preset", ["passthrough", "coding", "default"])
+@pytest.mark.parametrize(("yes", "outcome"), [(None, "rejected"), (True, "ran")])
+async def test_without_snapshots_each_change_is_asked_about_once(
+    make_agent: MakeAgent, workspace: Path, preset: str, yes: Any, outcome: str
+) -> None:
+    questions: list[str] = []
 
+    def approve(asked: Any) -> Any:
+        questions.append(asked.question)
+        return yes
+
+    (workspace / "a").touch()
+    script = [call("read_file", path="a"), call("bash", command="echo new > b"), "Done."]
+    agent = make_agent(*script, preset=preset, snapshots=False, approve=approve)
+    run = await agent.run("go")
+
+    assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == ["ran", outcome]
+    assert (len(questions), "cannot be undone" in questions[0]) == (1, True)
     assert kinds(run, SnapshotRequested, SnapshotTaken, SnapshotFailed) == []
+
+
+async def test_what_a_policy_denies_is_denied_without_snapshots_too(make_agent: MakeAgent) -> None:
+    script = [call("bash", command="rm -rf / --no-preserve-root"), "Done."]
+    run = await make_agent(*script, snapshots=False, approve=lambda _: True).run("go")
+
+    assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == ["rejected"]
+    assert kinds(run, ApprovalAsked) == []
+
+
+async def test_files_that_are_thrown_away_need_neither_snapshots_nor_questions(make_agent: MakeAgent) -> None:
+    run = await make_agent(call("bash", command="echo new > a"), "Done.", snapshots=None).run("go")
+
+    assert kinds(run, SnapshotRequested, SnapshotTaken, SnapshotFailed, ApprovalAsked) == []
 
 
 async def test_tools_that_work_in_no_workspace_need_no_snapshot(tmp_path: Path) -> None:
@@ -200,20 +229,20 @@ async def test_what_is_not_saved_is_neither_asked_about_nor_lost(make_agent: Mak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("snapshots", [True, False])
+@pytest.mark.parametrize("snapshots", [True, False, None])
 async def test_what_a_subagent_changed_is_undone_and_it_takes_snapshots_of_its_own(
-    workspace: Path, tmp_path: Path, snapshots: bool
+    workspace: Path, tmp_path: Path, snapshots: bool | None
 ) -> None:
     (workspace / "a").write_text("old")
     child = ScriptedModel([call("bash", command="echo child > a"), call("bash", command="echo more > b"), "Done."])
     logs = tmp_path / "logs"
     logs.mkdir()
-    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=logs, snapshots=snapshots)
+    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=logs)
     task = call("task", description="x", prompt="x", subagent_type="general")
 
     with Agent(
         ScriptedModel([task, "Done."]), [*workspace_tools(workspace), make_task(store)], preset="coding",
-        snapshots=snapshots,
+        snapshots=snapshots, approve=lambda asked: asked.call.tool == "task",
     ) as agent:  # fmt: skip
         run = await agent.run("go")
         store.close()
@@ -222,7 +251,7 @@ async def test_what_a_subagent_changed_is_undone_and_it_takes_snapshots_of_its_o
         if snapshots:
             assert (await run.undo()).left == {}
     assert {path.name: path.read_text() for path in workspace.iterdir()} == (
-        {"a": "old"} if snapshots else {"a": "child\n", "b": "more\n"}
+        {"a": "child\n", "b": "more\n"} if snapshots is None else {"a": "old"}
     )
 
 
