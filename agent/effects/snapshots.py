@@ -44,14 +44,21 @@ class Keeper:
         finally:
             cancelled.set()
 
-    async def before(self) -> SnapshotTaken | SnapshotFailed:
-        """Keep the workspace before calls; one of which a file is too large to be kept is no snapshot."""
+    async def before(self, leave_out: tuple[str, ...] = ()) -> SnapshotTaken | SnapshotFailed:
+        """Keep the workspace before calls, from now on without some paths.
+
+        One of which a file is too large to be kept is no snapshot.
+        """
         try:
+            if leave_out:
+                await run_in_background(lambda: self.snapshots.leave_out(leave_out))
             taken = await self.take("before")
         except SnapshotError as error:
-            return SnapshotFailed(str(error))
+            return SnapshotFailed(str(error), getattr(error, "leave_out", ()))
         if large := [each for each in taken.unkept if TOO_LARGE in each]:
-            return SnapshotFailed(f"{'; '.join(_some(large))}; to leave it out: --option snapshot_exclude=PATH,...")
+            paths = tuple(f"./{each.partition(f': {TOO_LARGE}')[0]}" for each in large)
+            cure = f"to leave it out: --option snapshot_exclude={','.join(_some(paths))}"
+            return SnapshotFailed(f"{'; '.join(_some(large))}; {cure}", paths)
         self.names.append(taken.name)
         return SnapshotTaken(taken.name, _some(taken.made_again), _some(taken.unkept), taken.told)
 
@@ -75,8 +82,10 @@ def _some(names: Sequence[str]) -> tuple[str, ...]:
 def snapshot_effect(keeper: Keeper | None) -> Effect:
     """Return the effect of `snapshot_requested`."""
 
-    async def keep(_: SnapshotRequested) -> SnapshotTaken | SnapshotFailed:
-        return SnapshotFailed("this agent has no snapshots") if keeper is None else await keeper.before()
+    async def keep(requested: SnapshotRequested) -> SnapshotTaken | SnapshotFailed:
+        if keeper is None:
+            return SnapshotFailed("this agent has no snapshots")
+        return await keeper.before(requested.leave_out)
 
     until = AbortAsked | StopAsked | DeadlineReached
     return Effect(

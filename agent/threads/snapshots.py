@@ -28,6 +28,7 @@ def _may_change_files(said: Any) -> bool:
 
 
 NEWS = where((ProposedAction, GateApproved, GateRejected), _may_change_files)
+STARTS = where(ToolStarted, _may_change_files)
 OUTCOME = SnapshotTaken | SnapshotFailed
 
 
@@ -35,7 +36,8 @@ OUTCOME = SnapshotTaken | SnapshotFailed
 def snapshot_before_change() -> BThreadBody:
     """Have the workspace kept before calls start that may change files: after the last yes to one of those proposed.
 
-    So calls that run together share a snapshot. One that cannot be taken is asked about for each of its calls.
+    So calls that run together share a snapshot. One that cannot be taken is asked about for each of its calls; where it
+    could be taken without some files, the user is asked once whether to leave them out.
     """
     group: Calls = ()
     undecided: Calls = ()
@@ -44,6 +46,9 @@ def snapshot_before_change() -> BThreadBody:
         said = yield holding(group, undecided, keeping)
         if isinstance(said, SnapshotRequested):
             group, keeping = (), group
+        elif isinstance(said, SnapshotFailed) and said.too_large:
+            yield start(leave_out(keeping[0], said.error, said.too_large))
+            group, keeping = (*keeping, *group), ()
         elif isinstance(said, SnapshotFailed):
             yield start(*[go_without(call, said.error) for call in keeping])
             keeping = ()
@@ -67,21 +72,45 @@ def holding(group: Calls, undecided: Calls, keeping: Calls) -> Sync:
     if keeping:
         answers = [where(CallAnswered, call=call.id) for call in keeping]
         return sync(wait_for=NEWS | OUTCOME | CallAnswered, block=[*starts, *answers])
-    if not group or undecided:
-        return sync(wait_for=NEWS | CallAnswered if group else NEWS, block=starts)
-    unexecuted = partial(not_run, group[0].id)
-    return sync(request=SnapshotRequested(), otherwise=unexecuted, wait_for=NEWS | CallAnswered, block=starts)
+    if undecided or not group:
+        return sync(wait_for=NEWS | CallAnswered if group else NEWS, block=[*starts, SnapshotRequested])
+    unexecuted, news = partial(not_run, group[0].id), NEWS | CallAnswered | SnapshotRequested
+    return sync(request=SnapshotRequested(), otherwise=unexecuted, wait_for=news, block=starts)
 
 
 @bthread(name="snapshot_before_change")
 def go_without(call: ToolCall, error: str) -> BThreadBody:
     """Ask the user whether the call may start without a snapshot; without a yes refuse it."""
-    starts, answered = where(ToolStarted, call=call), where(CallAnswered, call=call.id)
-    question = ApprovalAsked(call, f"{error}\nwithout a snapshot, what this call changes cannot be undone")
-    unexecuted = partial(not_run, call.id)
-    said = yield sync(request=question, otherwise=unexecuted, block=starts, wait_for=answered)
-    if isinstance(said, CallAnswered):
+    starts = where(ToolStarted, call=call)
+    said = yield from asked(call, f"{error}\nwithout a snapshot, what this call changes cannot be undone", starts)
+    if isinstance(said, ApprovalAnswered) and not said.yes:
+        because = NotKept(error, said.text, present=said.present)
+        yield sync(refuse=starts, because=because, wait_for=where(CallAnswered, call=call.id))
+
+
+@bthread(name="snapshot_before_change")
+def leave_out(call: ToolCall, error: str, paths: tuple[str, ...]) -> BThreadBody:
+    """Ask the user whether snapshots leave out these paths; without a yes refuse changes for the rest of the run."""
+    question = f"{error}\na yes leaves these out from now on: what calls change there cannot be undone"
+    said = yield from asked(call, question, SnapshotRequested)
+    if not isinstance(said, ApprovalAnswered):
         return
-    said = yield sync(wait_for=where(ApprovalAnswered, call=call), block=[starts, answered, RunEnded])
-    if not said.yes:
-        yield sync(refuse=starts, because=NotKept(error, said.text, present=said.present), wait_for=answered)
+    if said.yes:
+        smaller, answered = SnapshotRequested(paths), where(CallAnswered, call=call.id)
+        yield sync(request=smaller, block=SnapshotRequested(), wait_for=answered)
+    else:
+        because = NotKept(error, said.text, present=said.present)
+        yield sync(block=SnapshotRequested, refuse=STARTS, because=because, wait_for=RunEnded)
+
+
+def asked(call: ToolCall, question: str, held: Any) -> BThreadBody:
+    """Ask the user about a call, and block `held` meanwhile; return the answer.
+
+    Where no question may be asked, as after a stop, the call is answered, and that is returned.
+    """
+    answered = where(CallAnswered, call=call.id)
+    unexecuted = partial(not_run, call.id)
+    said = yield sync(request=ApprovalAsked(call, question), otherwise=unexecuted, block=held, wait_for=answered)
+    if isinstance(said, CallAnswered):
+        return said
+    return (yield sync(wait_for=where(ApprovalAnswered, call=call), block=[held, answered, RunEnded]))

@@ -146,6 +146,7 @@ APPROVAL_NEWS = where((GateApproved, ToolStarted, CallAnswered, InferenceRequest
 SNAPSHOT_NEWS = where(
     (ProposedAction, GateApproved, GateRejected, ApprovalAnswered, ToolStarted, CallAnswered)
 ) | where((SnapshotRequested, SnapshotTaken, SnapshotFailed))
+CONSENT_NEWS = SnapshotRequested | SnapshotFailed | ApprovalAnswered
 ORDER_NEWS = AnswerCommitted | ProposedAction | CallAnswered
 INFERENCE_NEWS = where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
 FOLLOW_UP_NEWS = FollowUpGiven | RunContinued | RunEnded
@@ -481,8 +482,10 @@ def changes_can_be_undone() -> BThreadBody:
             beginning, unkept = unkept, NO_CALLS
         elif isinstance(said, SnapshotTaken):
             beginning = NO_CALLS
+        elif isinstance(said, SnapshotFailed) and said.too_large:
+            beginning, unkept = NO_CALLS, _together(unkept, beginning)
         elif isinstance(said, SnapshotFailed):
-            beginning, failed = NO_CALLS, tuple(sorted((*failed, *beginning), key=lambda call: call.id))
+            beginning, failed = NO_CALLS, _together(failed, beginning)
         elif isinstance(said, ApprovalAnswered):
             failed = without(failed, said.call) if said.yes else failed
         elif isinstance(said, ToolStarted):
@@ -490,6 +493,26 @@ def changes_can_be_undone() -> BThreadBody:
             require(said.call not in failed, f"{said.call.id} starts, there is no snapshot, and there was no yes")
         else:
             unkept, failed = still_open(unkept, said.call), still_open(failed, said.call)
+
+
+def _together(calls: tuple[ToolCall, ...], others: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    return tuple(sorted((*calls, *others), key=lambda call: call.id))
+
+
+@OF_RULES.of("snapshot_before_change")
+def what_is_left_out_was_allowed() -> BThreadBody:
+    """A snapshot leaves out only what made one too large, after a yes of the user."""
+    offered: tuple[str, ...] = ()
+    allowed = False
+    while True:
+        said = yield sync(wait_for=CONSENT_NEWS)
+        if isinstance(said, SnapshotFailed):
+            offered, allowed = said.too_large, False
+        elif isinstance(said, ApprovalAnswered):
+            allowed = allowed or (said.yes and bool(offered))
+        else:
+            may_be = offered if allowed else ()
+            require(said.leave_out in ((), may_be), "a snapshot leaves out what the user did not allow")
 
 
 @OF_RULES.of("answers_in_source_order")

@@ -130,11 +130,11 @@ LOOP_FAULTS = (
     Fault("starts_while_the_snapshot_is_taken", "snapshot_before_change", "changes_can_be_undone",
           "for call in (*keeping, *group)]", "for call in group]"),
     Fault("takes_a_failure_for_a_snapshot", "snapshot_before_change", "changes_can_be_undone",
-          "for call in keeping])", "for call in group])"),
+          "go_without(call, said.error) for call in keeping", "go_without(call, said.error) for call in group"),
     Fault("does_not_hear_the_no", "snapshot_before_change", "changes_can_be_undone",
-          "if not said.yes:", "if said.text:"),
+          "and not said.yes:", "and said.text:"),
     Fault("takes_a_snapshot_before_the_last_approval", "snapshot_before_change", "changes_can_be_undone",
-          "if not group or undecided:", "if not group:"),
+          "if undecided or not group:", "if not group:"),
     Fault("ends_while_the_snapshot_is_taken", "snapshot_before_change", "nothing_is_in_flight_at_the_end",
           "block=[*starts, *answers]", "block=starts", beside=("stop_on_request",)),
     Fault("never_believes_the_gate", "no_start_without_approval", "what_is_approved_runs",
@@ -200,6 +200,10 @@ LOOP_FAULTS = (
 LIFTS_WITHOUT_A_YES = Fault(
     "lifts_without_a_yes", "by_constitution", "rights_were_granted", "elif rights:", "if rights:"
 )
+LEAVES_OUT_WITHOUT_A_YES = Fault(
+    "leaves_out_without_a_yes", "snapshot_before_change", "what_is_left_out_was_allowed",
+    "    if said.yes:\n", "    if said.present:\n",
+)  # fmt: skip
 
 
 ASKING = "agent.protocols.asking"

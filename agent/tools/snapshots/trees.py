@@ -19,6 +19,12 @@ class SnapshotError(AgentError):
     """A snapshot cannot be taken, found or restored; the message names what is in the way, and the cure."""
 
 
+class TooLargeError(SnapshotError):
+    """The workspace is too large to be kept as a whole. leave_out: the paths without which it is not."""
+
+    leave_out: tuple[str, ...] = ()
+
+
 class Entry(NamedTuple):
     """A name in a folder, with its status as `lstat` gives it (times in nanoseconds).
 
@@ -222,7 +228,8 @@ class Walk:
 
     def _is_named(self, name: str) -> bool:
         """Return whether the user leaves this name or path out."""
-        return name not in MADE_AGAIN and (name in self._exclude or self._path(name) in self._exclude)
+        path = self._path(name)
+        return name not in MADE_AGAIN and not {name, path, f"./{path}"}.isdisjoint(self._exclude)
 
     def _can_be_made_again(self, name: str, handle: int) -> bool:
         if name not in self._exclude:
@@ -281,10 +288,7 @@ class Walk:
     def _is_too_much(self, size: int) -> bool:
         self._left -= size
         if self._left < 0 and size < LARGE:
-            raise SnapshotError(
-                f"the workspace has more than {size_in_words(self._budget)} that would have to be kept; "
-                "begin in a smaller folder, or name what is left out in snapshot_exclude"
-            )
+            raise TooLargeError
         if self._left < 0:
             self._left += size
             return True

@@ -97,6 +97,43 @@ async def test_calls_that_are_approved_one_after_the_other_share_the_snapshot_af
     assert decisions[3:] == ["snapshot_requested", "tool_started", "tool_started"]
 
 
+@pytest.mark.parametrize("yes", [True, False, None])
+async def test_a_workspace_that_is_too_large_asks_once_what_to_leave_out(
+    make_agent: MakeAgent, workspace: Path, yes: bool | None
+) -> None:
+    (workspace / "data").mkdir()
+    (workspace / "data" / "large").write_text("x" * 3_000)
+    (workspace / "src" / "data").mkdir(parents=True)
+    (workspace / "src" / "data" / "notes").write_text("mine")
+    questions: list[str] = []
+
+    def approve(asked: Any) -> Any:
+        questions.append(asked.question)
+        return yes
+
+    commands = [call("bash", command=f"echo {number} > src/data/notes; touch {number}") for number in "12"]
+    agent = make_agent(*commands, "Done.", commands[0], "Done.", preset="coding", approve=approve)
+    assert agent.keeper is not None
+    agent.keeper.snapshots._limit = 2_000
+    run = await agent.run("go")
+
+    told = [event.result.text for event in run.events if isinstance(event, CallAnswered)]
+    assert ["./data" in question and "from now on" in question for question in questions] == [True]
+    if yes:
+        assert kinds(run, SnapshotTaken, SnapshotFailed) == ["snapshot_failed", "snapshot_taken", "snapshot_taken"]
+        assert (await run.undo()).left == {}
+        again = make_agent(commands[0], "Done.", preset="coding")
+        assert again.keeper is not None
+        again.keeper.snapshots._limit = 2_000
+        assert kinds(await again.run("go"), SnapshotFailed, SnapshotTaken) == ["snapshot_taken"]
+    else:
+        assert ["snapshot_exclude=./data" in text for text in told] == [True, True]
+        assert kinds(run, ToolStarted) == []
+        await agent.run("go on")
+        assert len(questions) == 2  # once in each run
+        assert (workspace / "src" / "data" / "notes").read_text() == "mine"
+
+
 async def test_a_snapshot_that_a_b_thread_refuses_refuses_the_change(make_agent: MakeAgent, workspace: Path) -> None:
     @bthread
     def no_snapshots() -> BThreadBody:
