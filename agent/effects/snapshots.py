@@ -31,16 +31,39 @@ class Keeper:
     has_background: Callable[[], bool]
     run: str
     names: list[str] = field(factory=list, init=False)
+    _first: threading.Thread | None = field(default=None, init=False)
+    _is_over: threading.Event = field(factory=threading.Event, init=False)
+
+    def begin(self) -> None:
+        """Begin the first snapshot of the workspace in a thread: it reads every file, while the model thinks."""
+        if self._first is None and not self.snapshots.runs():
+            self._first = threading.Thread(target=self._take_first, name="first snapshot", daemon=True)
+            self._first.start()
+
+    def _take_first(self) -> None:
+        with suppress(SnapshotError):  # told when a call needs one
+            self.snapshots.take(self.run, "before", is_cancelled=self._is_over.is_set)
+
+    def close(self) -> None:
+        """Break off the first snapshot."""
+        self._is_over.set()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait for the end of the first snapshot, if it is under way."""
+        if self._first is not None:
+            self._first.join()
 
     async def take(self, moment: Moment, calls: tuple[str, ...] = ()) -> Snapshot:
         """Keep the workspace as it is, in a thread. Raises SnapshotError; ends the thread when it is cancelled."""
         cancelled, background = threading.Event(), self.has_background()
+
+        def keep() -> Snapshot:
+            self.wait()
+            return self.snapshots.take(self.run, moment, calls, background=background, is_cancelled=cancelled.is_set)
+
         try:
-            return await run_in_background(
-                lambda: self.snapshots.take(
-                    self.run, moment, calls, background=background, is_cancelled=cancelled.is_set
-                )
-            )
+            return await run_in_background(keep)
         finally:
             cancelled.set()
 

@@ -697,6 +697,8 @@ class Agent:
         self._on_step, self.more_effects = None, ()  # they may hold the agent: it is to go with its last user
         self.program.close()
         self.journal.close()
+        if self.keeper is not None:
+            self.keeper.close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -746,6 +748,7 @@ class Agent:
             pieces,
             HookCaller(self._hooks, fail),
             alone,
+            (lambda: None) if self.keeper is None else self.keeper.begin,
         )
         approver = self.decisions.answering(self._approve or attendant)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)

@@ -1,8 +1,10 @@
 """Runs of which every change can be undone: when snapshots are taken, what happens where none can be, and undo."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,46 @@ async def test_calls_that_are_approved_one_after_the_other_share_the_snapshot_af
     decisions = kinds(run, *decided)
     assert sorted(decisions[:3]) == ["gate_approved", "gate_approved", "gate_rejected"]
     assert decisions[3:] == ["snapshot_requested", "tool_started", "tool_started"]
+
+
+class Thinking(ScriptedModel):
+    """A model that takes its time: it is not quick."""
+
+    is_quick = False
+
+
+async def test_the_first_snapshot_begins_while_the_model_thinks_and_a_call_waits_for_it(workspace: Path) -> None:
+    (workspace / "a").write_text("old")
+    model = Thinking([call("bash", command="echo new > a"), "Done."])
+    with Agent(model, workspace_tools(workspace), preset="coding") as agent:
+        assert agent.keeper is not None
+        store = agent.keeper.snapshots
+        store.folder.mkdir(parents=True)
+        seen = []
+        with open(store.folder / "lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            async with agent.start("go") as run:
+                async for step in run:
+                    if isinstance(step.event, SnapshotRequested):
+                        seen += [thread.name for thread in threading.enumerate() if "first snapshot" in thread.name]
+                        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert seen == ["first snapshot"]
+        assert [len(store.names(agent.keeper.run)), kinds(run, SnapshotTaken)] == [3, ["snapshot_taken"]]
+        assert (await run.undo()).left == {}
+    assert (workspace / "a").read_text() == "old"
+
+
+async def test_the_first_snapshot_is_broken_off_when_the_agent_is_closed(workspace: Path) -> None:
+    agent = Agent(Thinking(["Done."]), workspace_tools(workspace), preset="coding")
+    assert agent.keeper is not None
+    folder = agent.keeper.snapshots.folder
+    folder.mkdir(parents=True)
+    with open(folder / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        await agent.run("go")
+        agent.close()
+    assert [thread.name for thread in threading.enumerate() if "first snapshot" in thread.name] == []
+    assert agent.keeper.snapshots.runs() == []
 
 
 @pytest.mark.parametrize("yes", [True, False, None])
