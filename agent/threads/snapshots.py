@@ -27,9 +27,9 @@ def _may_change_files(said: Any) -> bool:
     return bool(said.call.category != "read")
 
 
-NEWS = where((ProposedAction, GateApproved, GateRejected), _may_change_files)
+CHANGES = where((ProposedAction, GateApproved, GateRejected), _may_change_files)
+NEWS = CHANGES | SnapshotRequested | SnapshotTaken | SnapshotFailed | CallAnswered
 STARTS = where(ToolStarted, _may_change_files)
-OUTCOME = SnapshotTaken | SnapshotFailed
 
 
 @bthread
@@ -68,14 +68,12 @@ def holding(group: Calls, undecided: Calls, keeping: Calls) -> Sync:
 
     keeping: the calls of the snapshot that is being taken; these are not answered either, so no run ends meanwhile.
     """
-    starts = [where(ToolStarted, call=call) for call in (*keeping, *group)]
-    if keeping:
-        answers = [where(CallAnswered, call=call.id) for call in keeping]
-        return sync(wait_for=NEWS | OUTCOME | CallAnswered, block=[*starts, *answers])
-    if undecided or not group:
-        return sync(wait_for=NEWS | CallAnswered if group else NEWS, block=[*starts, SnapshotRequested])
-    unexecuted, news = partial(not_run, group[0].id), NEWS | CallAnswered | SnapshotRequested
-    return sync(request=SnapshotRequested(), otherwise=unexecuted, wait_for=news, block=starts)
+    held = [where(ToolStarted, call=call) for call in (*keeping, *group)]
+    if group and not (undecided or keeping):
+        unexecuted = partial(not_run, group[0].id)
+        return sync(request=SnapshotRequested(), otherwise=unexecuted, wait_for=NEWS, block=held)
+    answers = [where(CallAnswered, call=call.id) for call in keeping]
+    return sync(wait_for=NEWS, block=[*held, *answers, SnapshotRequested])
 
 
 @bthread(name="snapshot_before_change")

@@ -467,36 +467,33 @@ def changes_can_be_undone() -> BThreadBody:
 
     It is one snapshot for the calls that were proposed, after the last approval. One that failed holds them until then.
     """
-    undecided, unkept, beginning, failed = NO_CALLS, NO_CALLS, NO_CALLS, NO_CALLS
+    undecided = unkept = beginning = failed = NONE_YET
     while True:
         said = yield sync(wait_for=SNAPSHOT_NEWS)
         if isinstance(said, ProposedAction):
-            undecided = undecided if said.call.category == "read" else with_call(undecided, said.call)
+            undecided |= {said.call} if said.call.category != "read" else NONE_YET
         elif isinstance(said, GateApproved | GateRejected):
-            changes = isinstance(said, GateApproved) and said.call in undecided
-            undecided, unkept = without(undecided, said.call), with_call(unkept, said.call) if changes else unkept
+            unkept |= undecided & {said.call} if isinstance(said, GateApproved) else NONE_YET
+            undecided -= {said.call}
         elif isinstance(said, SnapshotRequested):
             require(not beginning, "two snapshots are taken at once")
             require(not undecided, "a snapshot is taken before the last approval")
             require(unkept, "a snapshot is taken for no call")
-            beginning, unkept = unkept, NO_CALLS
-        elif isinstance(said, SnapshotTaken):
-            beginning = NO_CALLS
-        elif isinstance(said, SnapshotFailed) and said.too_large:
-            beginning, unkept = NO_CALLS, _together(unkept, beginning)
-        elif isinstance(said, SnapshotFailed):
-            beginning, failed = NO_CALLS, _together(failed, beginning)
+            beginning, unkept = unkept, NONE_YET
+        elif isinstance(said, SnapshotTaken | SnapshotFailed):
+            if isinstance(said, SnapshotFailed) and said.too_large:
+                unkept |= beginning
+            elif isinstance(said, SnapshotFailed):
+                failed |= beginning
+            beginning = NONE_YET
         elif isinstance(said, ApprovalAnswered):
-            failed = without(failed, said.call) if said.yes else failed
+            failed -= {said.call} if said.yes else NONE_YET
         elif isinstance(said, ToolStarted):
-            require(said.call not in (*unkept, *beginning), f"{said.call.id} starts before the workspace is kept")
+            require(said.call not in unkept | beginning, f"{said.call.id} starts before the workspace is kept")
             require(said.call not in failed, f"{said.call.id} starts, there is no snapshot, and there was no yes")
         else:
-            unkept, failed = still_open(unkept, said.call), still_open(failed, said.call)
-
-
-def _together(calls: tuple[ToolCall, ...], others: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    return tuple(sorted((*calls, *others), key=lambda call: call.id))
+            answered = {call for call in unkept | failed if call.id == said.call}
+            unkept, failed = unkept - answered, failed - answered
 
 
 @OF_RULES.of("snapshot_before_change")
