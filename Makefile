@@ -61,7 +61,7 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	CASES=$(or $(CASES),5000) $(BIN)/python -m pytest -q -n 0 --timeout 0 --hypothesis-profile default \
-		tests/agent/session/test_laws.py
+		tests/agent/session/test_laws.py tests/agent/session/test_undo_laws.py
 
 adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)

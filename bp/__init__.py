@@ -24,30 +24,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bp.board import Blocker
 from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
-from bp.events import ALL, NONE, Event, EventSet, NamedEvent, contains, event, where
+from bp.events import ALL, NONE, Event, EventSet, contains, event, where
 from bp.payload import FrozenMapping, freeze
-from bp.program import BProgram, Receipt, Record, Status, Step
-from bp.replay import Divergence, Replay, replay
-from bp.statements import (
-    BThread,
-    BThreadBody,
-    BThreadFunction,
-    Refusal,
-    Refusals,
-    Start,
-    Sync,
-    any_of,
-    bthread,
-    start,
-    sync,
-)
-from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
+from bp.program import BProgram, Step
+from bp.replay import replay
+from bp.statements import BThread, BThreadBody, Refusal, Refusals, Sync, any_of, bthread, start, sync
+from bp.strategies import RandomStrategy, RoundRobinStrategy
 
 if TYPE_CHECKING:
     from bp.verification import Verification, verify
-    from bp.verification.drawing import Graph, draw_bthread, draw_states
+    from bp.verification.drawing import draw_bthread
     from bp.verification.fingerprint import VerificationError
     from bp.verification.report import Violation
 
@@ -59,32 +46,19 @@ __all__ = [
     "BThread",
     "BThreadBody",
     "BThreadError",
-    "BThreadFunction",
-    "Blocker",
-    "Candidate",
     "Deadlock",
-    "Divergence",
     "EffectError",
     "EndlessLoop",
     "Event",
     "EventSet",
     "EventSetError",
     "FrozenMapping",
-    "Graph",
-    "NamedEvent",
-    "PriorityStrategy",
     "ProgramEnded",
     "RandomStrategy",
-    "Receipt",
-    "Record",
     "Refusal",
     "Refusals",
-    "Replay",
     "RoundRobinStrategy",
-    "Start",
-    "Status",
     "Step",
-    "Strategy",
     "Sync",
     "Verification",
     "VerificationError",
@@ -93,7 +67,6 @@ __all__ = [
     "bthread",
     "contains",
     "draw_bthread",
-    "draw_states",
     "event",
     "freeze",
     "replay",
@@ -104,9 +77,7 @@ __all__ = [
 ]
 
 _VERIFICATION = {
-    "Graph": "bp.verification.drawing",
     "draw_bthread": "bp.verification.drawing",
-    "draw_states": "bp.verification.drawing",
     "Verification": "bp.verification",
     "VerificationError": "bp.verification.fingerprint",
     "Violation": "bp.verification.report",

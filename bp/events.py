@@ -13,8 +13,8 @@ Membership is defined once, by *rows*: every set has `_rows`, and an event is in
 
     key                      matches                                       kind    fields
     an event                 this event                                    kind    None
-    an event kind            every event of the kind, or of one below it   kind    None
-    (kind, fields, values)   those of them with these values, or this one  kind    the names
+    an event kind            every event of the kind                       kind    None
+    (kind, fields, values)   those of them with these values               kind    the names
     None                     every event                                   None    None
 
 `test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
@@ -23,19 +23,16 @@ b-threads by key (`bp/board.py`).
 
 import re
 import sys
-from collections.abc import Callable
-from functools import lru_cache, partial
-from itertools import repeat
-from operator import attrgetter
-from reprlib import recursive_repr
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
 import attrs
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import EMPTY, FREEZERS, LATEST, as_it_is, freeze
+from bp.payload import freeze
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -94,11 +91,10 @@ class EventKind(EventSet, type):
         if bases != (EventSet,):
             _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
-        namespace.setdefault("__repr__", _shown_with_fields)  # shared: attrs would compile one for each kind (0.1 ms)
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
-        kind._row_of_kind = ((kind, kind, None, None),)
-        kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
+        # A kind contains its subkinds: its events are looked up under each kind that it extends, too.
+        kind._kinds = tuple(base for base in kind.__mro__ if isinstance(base, EventKind))[:-1]
         return kind
 
     def __setattr__(cls, name: str, value: object) -> None:
@@ -106,23 +102,15 @@ class EventKind(EventSet, type):
             raise TypeError(f"event kind {cls.__name__}: put attrs' @frozen on the class, not @dataclass")
         super().__setattr__(name, value)
 
-    _rows = property(attrgetter("_row_of_kind"))  # in C; instances have another
+    @property
+    def _rows(cls) -> tuple[Row, ...]:
+        return ((cls, cls, None, None),)
 
     def __or__(cls, other: Any) -> Any:
-        if isinstance(other, EventKind):
-            return _union_of_kinds(cls, other)
         return union(cls, other) if _is_set(other) else type.__or__(cls, other)
 
     def __ror__(cls, other: Any) -> Any:
         return union(other, cls) if _is_set(other) else type.__ror__(cls, other)
-
-
-@recursive_repr()
-def _shown_with_fields(event: Any) -> str:
-    """Return the representation that attrs gives a value."""
-    fields = [(each.name, repr if each.repr is True else each.repr) for each in attrs.fields(type(event))]
-    shown = [f"{name}={show(getattr(event, name))}" for name, show in fields if show]
-    return f"{type(event).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
 
 
 class Event(EventSet, metaclass=EventKind):
@@ -130,7 +118,7 @@ class Event(EventSet, metaclass=EventKind):
 
     __slots__ = ()
     _kind: ClassVar[Any]
-    _kinds: ClassVar[tuple[Any, ...]]  # the event's kind, and the kinds that it extends
+    _kinds: ClassVar[tuple[Any, ...]]
     _payload: ClassVar[tuple[str, ...] | None] = None
     name: ClassVar[str]
 
@@ -140,15 +128,11 @@ class Event(EventSet, metaclass=EventKind):
 
     def __attrs_post_init__(self) -> None:
         """Freeze the payload. Raises TypeError, naming the field, if a value can change."""
-        payload = self._payload
-        for name in _learn(type(self)) if payload is None else payload:
+        check_kind(self._kind)
+        for name in self._payload or ():
             value = getattr(self, name)
-            kind = type(value)
-            freezer = FREEZERS[kind]
-            if freezer is as_it_is or value is EMPTY or value is LATEST.get(kind):
-                continue
             try:
-                frozen = freezer(value)
+                frozen = freeze(value)
             except (TypeError, RecursionError) as error:
                 raise TypeError(f"event {self._kind.__name__}: field {name!r}: {error}") from error
             if frozen is not value:
@@ -226,12 +210,8 @@ def event(name: str, /, data: Any = None) -> NamedEvent:
 
 def check_kind(kind: Any) -> None:
     """Raise TypeError unless `kind` is a proper event kind: a frozen attrs class compared by value, or a plain name."""
-    if not isinstance(kind, str) and kind._payload is None:
-        _learn(kind)
-
-
-def _learn(kind: Any) -> tuple[str, ...]:
-    """Check `kind` and find its fields; cached for all programs."""
+    if isinstance(kind, str) or kind._payload is not None:
+        return
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
@@ -240,8 +220,7 @@ def _learn(kind: Any) -> tuple[str, ...]:
     for found in fields:
         if found.name == "name" or not found.eq or found.eq_key is not None:
             raise TypeError(f"event kind {kind.__name__}: field {found.name!r} must count as it is, and be no 'name'")
-    kind._payload = names = tuple(found.name for found in fields)
-    return names
+    kind._payload = tuple(found.name for found in fields)
 
 
 def _not_frozen(kind: type) -> TypeError:
@@ -272,12 +251,6 @@ def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
         return call_annotate_function(annotate, Format.STRING) if annotate else {}
     annotations: dict[str, Any] = namespace.get("__annotations__", {})
     return annotations
-
-
-@lru_cache(maxsize=1024)
-def _union_of_kinds(*kinds: EventKind) -> Any:
-    """Return the union of kinds, cached, since b-threads use the same one again and again."""
-    return union(*kinds)
 
 
 def _is_set(value: Any) -> bool:
@@ -316,20 +289,19 @@ def matches(rows: tuple[Row, ...], event: Any) -> bool:
 
     Raises PredicateError for a predicate that fails.
     """
-    tests = []
-    for key, kind, fields, test in rows:
-        if kind is not None and key is not event:
-            if kind not in event._kinds:
-                continue
-            if fields is not None:
-                if (kind, fields, attrgetter(*fields)(event)) != key:
-                    continue
-            elif key is not kind and key != event:
-                continue
-        if test is None:
-            return True
-        tests.append(test)
-    return bool(tests) and True in [test(event) for test in tests]
+    tests = [test for key, kind, fields, test in rows if _fits(key, kind, fields, event)]
+    return None in tests or True in [test(event) for test in tests if test]
+
+
+def _fits(key: Any, kind: Any, fields: tuple[str, ...] | None, event: Any) -> bool:
+    if fields is not None:
+        return kind in event._kinds and key == (kind, fields, values_of(event, fields))
+    return key is None or key == event or key in event._kinds
+
+
+def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the values of some fields of an event."""
+    return tuple([getattr(event, name) for name in fields])
 
 
 @frozen(repr=False)
@@ -338,34 +310,17 @@ class Union(EventSet):
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
-    _is_of_kinds: bool = field(init=False, eq=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_rows", tuple([row for member in self.members for row in member._rows]))
-        object.__setattr__(self, "_is_of_kinds", {EventKind} == set(map(type, self.members)))
-
-    def __or__(self, other: Any) -> Any:
-        if self._is_of_kinds and type(other) is EventKind:
-            return _union_of_kinds(*self.members, other)
-        if self._is_of_kinds and type(other) is Union and other._is_of_kinds:
-            return _union_of_kinds(*self.members, *other.members)
-        return union(self, other)
+    @_rows.default
+    def _rows_of_members(self) -> tuple[Row, ...]:
+        return tuple([row for member in self.members for row in member._rows])
 
     def __instancecheck__(self, value: object) -> bool:
-        """Support `isinstance(said, Ping | Pong)`: `|` of kinds gives an event set, not a union of types."""
+        """Support `isinstance(event, Ping | Pong)`: `|` of kinds gives an event set, not a union of types."""
         return isinstance(value, Event) and contains(self, value)
 
     def __repr__(self) -> str:
         return f"({' | '.join(map(_shown, self.members))})" if self.members else "NONE"
-
-
-def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
-    """Sort key of an intersection's members by how many events their rows could match: narrow ones first."""
-    return (
-        any(kind is None for _, kind, _, _ in rows),
-        any(key is kind for key, kind, _, _ in rows),
-        len(rows),
-    )
 
 
 @frozen(repr=False)
@@ -375,16 +330,23 @@ class Intersection(EventSet):
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
 
-    def __attrs_post_init__(self) -> None:
+    @_rows.default
+    def _rows_of_narrowest(self) -> tuple[Row, ...]:
+        """Return the rows of one member, with a test that asks the others."""
         of_members = [member._rows for member in self.members]
         narrowest = min(of_members, key=_breadth, default=((None, None, None, None),))
-        to_ask = [rows for rows in of_members if rows is not narrowest or not all(map(_is_plain, rows))]
-        test = partial(_all_match, to_ask) if to_ask else None
-        rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
-        object.__setattr__(self, "_rows", tuple(rows))
+        others = [rows for rows in of_members if rows is not narrowest or any(test for *_, test in rows)]
+        test = partial(_all_match, others) if others else None
+        return tuple([(key, kind, fields, test) for key, kind, fields, _ in narrowest])
 
     def __repr__(self) -> str:
         return f"({' & '.join(map(_shown, self.members))})" if self.members else "ALL"
+
+
+def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
+    """Sort key of an intersection's members by how many events their rows could match: narrow ones first."""
+    keys, kinds = [row[0] for row in rows], [row[1] for row in rows]
+    return None in kinds, any(key in kinds for key in keys), len(rows)
 
 
 NONE = Union(())
@@ -408,7 +370,7 @@ class Complement(EventSet):
         return f"~{_shown(self.excluded)}"
 
 
-@define(repr=False, unsafe_hash=True)  # not frozen, for speed (a third): one is made at every step
+@frozen(repr=False)
 class Where(EventSet):
     """The events of some kinds with given field values that a pure function accepts; see `where`."""
 
@@ -416,7 +378,14 @@ class Where(EventSet):
     fields: tuple[str, ...]
     values: tuple[Any, ...]
     predicate: Callable[[Any], bool] | None
-    _rows: tuple[Row, ...] = field(eq=False)
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
+
+    @_rows.default
+    def _rows_of_kinds(self) -> tuple[Row, ...]:
+        test = None if self.predicate is None else partial(_ask, self.kinds, self.predicate)
+        if not self.fields:
+            return tuple([(kind, kind, None, test) for kind in self.kinds])
+        return tuple([((kind, self.fields, self.values), kind, self.fields, test) for kind in self.kinds])
 
     def __repr__(self) -> str:
         predicate = [] if self.predicate is None else [str(getattr(self.predicate, "__name__", self.predicate))]
@@ -467,58 +436,32 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
 
     Raises TypeError for an unknown field, for an invalid event kind, and for a mutable value.
     """
-    if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # the common case
-        ((name, value),) = fields.items()
-        if name in _FIELDS[kinds]:
-            value = value if value is LATEST.get(type(value)) else FREEZERS[type(value)](value)
-            return Where((kinds,), (name,), (value,), None, (((kinds, (name,), value), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
-        if not isinstance(kind, type) or kind not in _FIELDS or not fields.keys() <= _FIELDS[kind]:
-            _check_fields(kind, fields)
+        _check_fields(kind, fields)
     if predicate is None and not fields and str not in map(type, chosen):
         return union(*chosen)
     if predicate is not None and not callable(predicate):
         raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
-    names = tuple(sorted(fields)) or None
-    values: tuple[Any, ...] = ()
-    for name in names or ():
-        value = fields[name]
-        values += (value if value is LATEST.get(type(value)) else FREEZERS[type(value)](value),)
-    wanted = values[0] if len(values) == 1 else values
-    test = None if predicate is None else partial(_ask, chosen, predicate)  # a method would be a cycle
-    keys = chosen if names is None else zip(chosen, repeat(names), repeat(wanted))  # in C
-    return Where(chosen, names or (), values, predicate, tuple(zip(keys, chosen, repeat(names), repeat(test))))
+    names = tuple(sorted(fields))
+    return Where(chosen, names, tuple([freeze(fields[name]) for name in names]), predicate)
 
 
-_FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given
-
-
-def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
+def _check_fields(kind: Any, fields: Iterable[str]) -> None:
     """Check that a kind has these fields. Raises TypeError, also for an invalid event kind."""
     if not isinstance(kind, str | EventKind):
         raise TypeError(f"where({kind!r}, ...): this is no event kind; use a class of events, or a tuple of them")
     known = ["data"]
     if not isinstance(kind, str):
         known = [attribute.name for attribute in attrs.fields(kind)] if attrs.has(kind) else []
-        _FIELDS[kind] = set(known)
     for name in fields:
         if name not in known:
             has = ", ".join(known) or "none; is it decorated with @frozen?"
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {has}")
 
 
-def _is_plain(row: Row) -> bool:
-    """Return whether a row has no test, and is keyed by its kind if it has no fields."""
-    key, kind, fields, test = row
-    return test is None and (fields is not None or key is kind)
-
-
 def _all_match(of_members: list[tuple[Row, ...]], event: Any) -> bool:
-    for rows in of_members:  # noqa: SIM110 - a generator would cost a call for each event
-        if not matches(rows, event):
-            return False
-    return True
+    return all(matches(rows, event) for rows in of_members)
 
 
 def _matches_none(rows: tuple[Row, ...], event: Any) -> bool:

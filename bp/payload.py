@@ -5,24 +5,28 @@ anything mutable). Types of the standard library must match exactly: a subclass 
 refused.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
+from dataclasses import fields
 from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
+from functools import cache
 from operator import is_
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, NoReturn, TypeVar
+from uuid import UUID
 
 import attrs
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
-ATOMS = frozenset({type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType})
-VALUES = ATOMS | {date, timedelta, timezone, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
-
-EMPTY = ()  # one object, a fast path for the most common sequence
+VALUES = frozenset(
+    {type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType}
+    | {date, timedelta, timezone, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
+)
 
 
 class FrozenMapping(Mapping[K, V]):
@@ -67,61 +71,42 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for other objects: mutable ones, files, objects compared by identity.
     """
-    return FREEZERS[type(value)](value)
+    kind: Any = type(value)
+    return _freezer(kind)(value)
 
 
-class _Freezers(dict[type, Callable[[Any], Any]]):
-    """Functions that freeze values, by type; cached, since every event needs one for each of its values."""
-
-    def __missing__(self, kind: type) -> Callable[[Any], Any]:
-        return self.setdefault(kind, _freezer(kind))
-
-
-FREEZERS = _Freezers()
-
-LATEST: dict[type, Any] = {}
-"""The last frozen value of each class: consecutive events often carry the same value."""
-
-
+@cache  # every event needs one for each of its values
 def _freezer(kind: Any) -> Callable[[Any], Any]:
-    if kind in VALUES or _is_one_of(kind, "fractions.Fraction", "uuid.UUID"):
-        return as_it_is
+    """Return the function that freezes values of a type."""
+    if kind in VALUES:
+        return _unchanged
     if issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
-        return as_it_is
+        return _unchanged
     if kind in (datetime, time):
         return _refuse_named_zones
-    if kind is complex or _is_one_of(kind, "decimal.Decimal"):
+    if kind in (complex, Decimal):
         return _refuse_nan
     if issubclass(kind, Mapping):
         can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
-        return FrozenMapping if can_change else as_it_is
+        return FrozenMapping if can_change else _unchanged
     if issubclass(kind, Sequence | Set):
         return _freeze_elements
     if getattr(kind, "_is_value", False):
-        return as_it_is  # events are frozen at construction; kinds are constants
+        return _unchanged  # events are frozen at construction; kinds are constants
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)
 
 
-def _is_one_of(kind: type, *names: str) -> bool:
-    """Return whether a class has this module and name, without importing the module."""
-    modules = (name.split(".") for name in names)
-    return any(kind is getattr(sys.modules.get(module), name, None) for module, name in modules)
-
-
-def as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     """Return `value` itself: an immutable value needs no freezing."""
     return value
 
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     """Freeze a collection; a tuple of frozen elements stays the same object."""
-    elements = []
-    for element in value:  # a comprehension would be a call more for each value
-        kind = type(element)
-        elements.append(element if element is LATEST.get(kind) else FREEZERS[kind](element))
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
+    elements = [freeze(element) for element in value]
     if isinstance(value, tuple | frozenset) and all(map(is_, elements, value)):
         return value
     return frozenset(elements) if isinstance(value, Set) else tuple(elements)
@@ -145,17 +130,13 @@ def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
     """Return a function that accepts values of a frozen class with frozen fields."""
 
     def checked(value: Any) -> Any:
-        if value is LATEST.get(kind):
-            return value
         for name in names:
             inner = getattr(value, name)
-            freezer = FREEZERS[type(inner)]
-            if freezer is not as_it_is and inner is not EMPTY and freezer(inner) is not inner:
+            if freeze(inner) is not inner:
                 raise TypeError(
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
                     "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"
                 )
-        LATEST[kind] = value
         return value
 
     return checked
@@ -169,8 +150,6 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     if "__attrs_attrs__" in own and attrs.inspect(kind).is_frozen:
         return tuple(field.name for field in attrs.fields(kind))
     if "__dataclass_params__" in own and own["__dataclass_params__"].frozen:
-        from dataclasses import fields  # its user has imported it
-
         return tuple(field.name for field in fields(kind))
     return None
 

@@ -13,7 +13,7 @@ and its generators are closed, youngest first. The rules are decided one by one 
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -26,7 +26,6 @@ from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthread
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
-_new = tuple.__new__  # a NamedTuple's own constructor takes twice as long
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
 WhenBlocked = Literal["keep", "drop", "reject"]
 
@@ -81,8 +80,7 @@ class Scheduler:
     """The living b-threads of one program, by age, and those started in the current round.
 
     `step`: the number of the current step; `event`: its event; `super_step`: the number of external events so far;
-    `busy`: a b-thread is running now. `tail`: the step from which on events are recorded, near the bound of the
-    super-step; each start lowers it.
+    `busy`: a b-thread is running now.
     """
 
     def __init__(self, board: Board, max_steps: int) -> None:
@@ -99,7 +97,7 @@ class Scheduler:
         self.living: dict[Running, None] = {}
         self.busy = False
         self._max_steps = max_steps
-        self.tail = max_steps - TAIL
+        self._left = max_steps  # events and starts in this super-step
         self._last: deque[tuple[Event | None, str]] = deque(maxlen=TAIL)
         self._endless: EndlessLoop | None = None
 
@@ -121,7 +119,7 @@ class Scheduler:
                     if interrupted and running in interrupted:
                         self._retire(running)
                         self._close(running)
-                    elif (statement := advance(running.send, event, take_on, running)) is None:
+                    elif (statement := advance(running.body.send, event, take_on, running)) is None:
                         self._retire(running)
                     else:
                         board.file(running, statement)
@@ -157,9 +155,7 @@ class Scheduler:
 
     def _take_on(self, starter: Running, statement: Start) -> None:
         for bthread in statement or (None,):  # an empty start counts too, or it could repeat endlessly
-            self.tail -= 1
-            if self.step > self.tail:
-                self.note(None, starter.name)
+            self.spend(None, starter.name)
             if bthread is not None:
                 self._started.append((bthread, starter.priority))
 
@@ -208,12 +204,13 @@ class Scheduler:
     def next_super_step(self) -> None:
         """Begin a new super-step, for an external event."""
         self.super_step += 1
-        self.tail = self.step + self._max_steps - TAIL
+        self._left = self._max_steps
         self._last.clear()
 
-    def note(self, event: Event | None, bthread: str) -> None:
-        """Record one of the last events before the bound. Raises EndlessLoop beyond it."""
-        if self.step > self.tail + TAIL:
+    def spend(self, event: Event | None, bthread: str) -> None:
+        """Count an event or a start. Raises EndlessLoop beyond the bound."""
+        self._left -= 1
+        if self._left < 0:
             self._endless = self._past_the_bound()
             raise self._endless
         self._last.append((event, bthread))
@@ -258,8 +255,6 @@ class BProgram:
         self._board = Board()
         self._scheduler = Scheduler(self._board, max_steps)
         self._posts: deque[Receipt] = deque()
-        self._free_post: Receipt | None = None  # the first post that can be taken, if known
-        self._rests = False  # whether it is known that no internal event is selectable, nor a post but `_free_post`
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
 
@@ -282,30 +277,19 @@ class BProgram:
 
         Raises like `run`.
         """
-        if self._stepping or self._phase != "alive":
-            self._enter()
-        self._stepping = True
-        try:
-            if not self._rests:
-                chosen = self._board.first_offer() if self._chooser is None else self._choose()
-                if chosen is not None:
-                    return self._take(chosen[0], chosen[1])
-                self._rests = True
-            post = self._free_post
-            if post is None and self._posts:
-                post = self._next_post()
-            return None if post is None else self._take(post.event, None, post)
-        except BaseException as error:
-            self._fail(error)
-            raise
-        finally:
-            self._stepping = False
+        return self._inside(self._next_step)
+
+    def _next_step(self) -> Step | None:
+        if (chosen := self._choose()) is not None:
+            return self._take(*chosen)
+        post = self._next_post()
+        return None if post is None else self._take(post.event, None, post)
 
     def _take(self, event: Event, requester: Running | None, post: Receipt | None = None) -> Step:
         """Make `event` happen. An error before a b-thread advances changes nothing."""
         board, scheduler = self._board, self._scheduler
         concerned, interrupted = board.concerned(event)
-        candidates = self._candidates() if self._listeners else ()
+        candidates = _candidates(board.offers()) if self._listeners else ()
         name = refusals = None
         if requester is not None:
             name = requester.name
@@ -315,13 +299,10 @@ class BProgram:
             self._posts.remove(post)
             post.state = "taken"
             scheduler.next_super_step()
-        self._free_post = None
-        self._rests = False
         scheduler.event = event
         scheduler.step = number = scheduler.step + 1
-        if number > scheduler.tail:
-            scheduler.note(event, name or "outside")
-        step = _new(Step, (number, event, scheduler.super_step, name, refusals))
+        scheduler.spend(event, name or "outside")
+        step = Step(number, event, scheduler.super_step, name, refusals)
         try:
             scheduler.advance(concerned, interrupted, event)
         except (BThreadError, EndlessLoop) as error:
@@ -364,15 +345,13 @@ class BProgram:
             raise TypeError(f"post({event!r}): only events can be posted")
         if when_blocked not in ("keep", "drop", "reject"):
             raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
-        is_alive = self._phase == "alive"
-        if not is_alive:
-            self._check_usable()
+        self._check_usable()
         if self._scheduler.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        turn_is_now = is_alive and not self._stepping and self._free_post is None
-        turn_is_now = turn_is_now and (self._rests or not self._asking(self._can_step))
+        is_alive = self._phase == "alive"
+        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()
@@ -407,12 +386,12 @@ class BProgram:
 
         Begins a new program. Raises BThreadError, EventSetError, ProgramEnded, BProgramError from inside a b-thread.
         """
-        return self._inside(self._candidates)
+        return _candidates(self._inside(self._board.offers))
 
     @property
     def hot(self) -> tuple[str, ...]:
         """The b-threads with `hot` statements, by age."""
-        return tuple(running.name for running in sorted(self._board.hot, key=lambda running: running.age))
+        return tuple(running.name for running in self._scheduler.living if running.statement.hot)
 
     @property
     def standing(self) -> tuple[tuple[str, Sync], ...]:
@@ -437,22 +416,27 @@ class BProgram:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _enter(self) -> None:
-        """Begin a step. Raises ProgramEnded, BProgramError inside a step, and errors of b-threads at their start."""
+    def _inside(self, action: Callable[[], T]) -> T:
+        """Begin a new program, and do something that must not be nested. Any error ends the program."""
         self._check_usable()
         if self._stepping:
             raise BProgramError("the program is taking a step already; run it from outside its b-threads")
         self._stepping = True
-        if self._phase == "new":
-            try:
-                self._phase = "alive"
-                self._scheduler.begin(self._definitions)
-            except BaseException as error:
-                self._stepping = False
-                self._fail(error)
-                raise
-            if not self._scheduler.living:
-                self._drop_posts()
+        try:
+            if self._phase == "new":
+                self._begin()
+            return action()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self._stepping = False
+
+    def _begin(self) -> None:
+        self._phase = "alive"
+        self._scheduler.begin(self._definitions)
+        if not self._scheduler.living:
+            self._drop_posts()
 
     def _check_usable(self) -> None:
         if self._phase == "failed" or self._phase == "closed":
@@ -462,36 +446,30 @@ class BProgram:
     # Choosing.
 
     def _choose(self) -> tuple[Event, Running] | None:
-        assert self._chooser is not None
-        chosen = choose(self._chooser, self._candidates())
-        return None if chosen is None else (chosen.event, self._board.offers()[chosen.event])
-
-    def _candidates(self) -> tuple[Candidate, ...]:
-        return tuple(
-            Candidate(event, running.name, running.priority, running.age)
-            for event, running in self._board.offers().items()
-        )
+        if self._chooser is None:
+            offer = self._board.first_offer()
+            return None if offer is None else (offer.event, offer.requester)
+        offers = self._board.offers()
+        chosen = choose(self._chooser, _candidates(offers))
+        return None if chosen is None else (chosen.event, offers[chosen.event])
 
     def _can_step(self) -> bool:
-        if self._rests or self._free_post is not None:
-            return self._free_post is not None
         return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
-        turned_away = []
-        for receipt in self._posts:
-            if self._board.holder_of(receipt.event) is None:
-                self._free_post = receipt
-                break
+        for receipt in tuple(self._posts):
+            if self._board.is_free(receipt.event):
+                return receipt
             if receipt.when_blocked != "keep":
-                turned_away.append(receipt)
-        for receipt in turned_away:
-            receipt.refusals = self._board.refusals_of(receipt.event)
-            receipt.blockers = self._board.blockers_of(receipt.event)
-            self._posts.remove(receipt)
-            receipt.state = "dropped" if receipt.when_blocked == "drop" else "rejected"
-        return self._free_post
+                self._turn_away(receipt)
+        return None
+
+    def _turn_away(self, receipt: Receipt) -> None:
+        receipt.refusals = self._board.refusals_of(receipt.event)
+        receipt.blockers = self._board.blockers_of(receipt.event)
+        self._posts.remove(receipt)
+        receipt.state = "dropped" if receipt.when_blocked == "drop" else "rejected"
 
     def _drop_posts(self) -> None:
         """Drop the queued posts, since no b-thread is left."""
@@ -514,16 +492,8 @@ class BProgram:
         for listener in self._listeners:
             listener(Record(step, candidates, resumed, closed, error))
 
-    def _inside(self, action: Callable[[], T]) -> T:
-        """Guard an action that must not be nested, on a program that has begun."""
-        self._enter()
-        try:
-            return self._asking(action)
-        finally:
-            self._stepping = False
-
     def _asking(self, question: Callable[[], T]) -> T:
-        """Call predicates between steps; one that fails ends the program."""
+        """Call b-threads or predicates; an error ends the program."""
         try:
             return question()
         except BaseException as error:
@@ -539,6 +509,10 @@ class BProgram:
         self._phase = phase
         self._drop_posts()
         return self._scheduler.close()
+
+
+def _candidates(offers: Mapping[Event, Running]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(event, by.name, by.priority, by.age) for event, by in offers.items())
 
 
 def check_program(given: Any) -> None:

@@ -22,8 +22,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from enum import Enum
-from functools import cached_property, lru_cache, partial
-from itertools import filterfalse
+from functools import partial
 from math import inf
 from typing import Any, Literal, Protocol, get_args
 
@@ -31,14 +30,13 @@ import anyio
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError, listed, shortened, shown
-from bp.events import NONE, Event, EventKind, Row, as_event_set, matches
+from bp.events import NONE, Event, EventKind, as_event_set, contains
 from bp.program import BProgram, Step, WhenBlocked, check_program
 from bp.statements import Sync, as_list
 
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
-IN_A_ROW = 8  # posts that are taken before other tasks run
 
 
 class Later(Enum):
@@ -178,7 +176,6 @@ def _fields(kind: Any) -> Any:
     return fields(kind) if has(kind) else ()
 
 
-@lru_cache(maxsize=1024)  # used for every outcome
 def _shared_fields(one: Any, other: Any) -> tuple[str, ...]:
     names = {field.name for field in _fields(one)}
     return tuple(field.name for field in _fields(other) if field.name in names)
@@ -207,12 +204,6 @@ class Wakeup:
         if wake is not None:
             with suppress(RuntimeError):  # the event loop has ended
                 self._call_soon(wake)
-
-    def set_here(self) -> None:
-        """Like `set`, but cheaper: only from the event loop of the waiting task."""
-        self._is_set = True
-        if self._wake is not None:
-            self._wake()
 
     async def wait(self) -> None:
         """Wait until it is set, and reset it."""
@@ -252,34 +243,25 @@ class Journal(Protocol):
 class Flight:
     """One effect under way; `is_later`: its outcome will be posted.
 
-    Invariant: `landed` turns true once, when its outcome goes into the inbox. `given`: its awaitable.
+    Invariant: `landed` turns true once, when its outcome goes into the inbox. `over`: its task, if it has one, is over.
     """
 
     effect: Effect
     started: Event
-    scope: "anyio.CancelScope | None" = None  # of its task; None if its outcome came at once
+    scope: "anyio.CancelScope" = field(factory=anyio.CancelScope)
+    over: "anyio.Event" = field(factory=anyio.Event)
     cancelled_by: Event | None = None
     task: Any = None  # a reference, since the event loop keeps none
     landed: bool = False
     is_later: bool = False
-    given: Any = None
-    until: Any = field(init=False)  # the rows of the events that cancel it
-    is_over: bool = False  # whether its task, if any, is over
-    over: "anyio.Event | None" = None  # for callers that wait for its end
+    until: Any = field(init=False)  # the events that cancel it
 
     def __attrs_post_init__(self) -> None:
         until = self.effect.until
         try:
-            events = until.events if type(until) is _Always else as_event_set(until(self.started))
-            self.until = events._rows
+            self.until = as_event_set(until(self.started))
         except Exception as error:
             raise _failure(f"the `until` of the effect of {self.started!r} failed", self, error) from error
-
-    async def wait_for_end(self) -> None:
-        """Wait until its task is over."""
-        if not self.is_over:
-            self.over = self.over or anyio.Event()
-            await self.over.wait()
 
     def outcome(self, ending: Event | Broken) -> Event:
         """Return its outcome for this ending. Raises exceptions of `broken`, and TypeError for an invalid outcome."""
@@ -306,16 +288,6 @@ def _failure(what: str, flight: Flight, error: BaseException) -> EffectError:
     return EffectError(f"{what}: {text}", started=flight.started)
 
 
-class _Effects(dict[Any, Effect | None]):
-    """The effect of each event kind: its own, or that of the nearest kind that it extends."""
-
-    def __missing__(self, kind: Any) -> Effect | None:
-        if isinstance(kind, str):  # plain events are not cached: there may be any number
-            return None
-        extended = (self[base] for base in kind._kinds[1:])
-        return self.setdefault(kind, next((effect for effect in extended if effect is not None), None))
-
-
 class Runner:
     """Runs one program with its effects; `post` offers external events meanwhile.
 
@@ -326,7 +298,7 @@ class Runner:
         """Make a runner. Raises ValueError if two effects start on one kind, TypeError for no program or no list."""
         check_program(program)
         self._program = program
-        self._effects = _Effects()
+        self._effects: dict[Any, Effect] = {}
         for effect in as_list("effects", effects):
             if effect.on in self._effects:
                 raise ValueError(f"two effects start on {effect.on.__name__}; make them one effect")
@@ -335,9 +307,8 @@ class Runner:
         self._inbox: deque[tuple[Event, WhenBlocked]] = deque()
         self._flights: dict[Flight, None] = {}
         self._wakeup = Wakeup()
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._is_running = False
-        self._taken = 0  # posts queued before the program rested
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
@@ -352,7 +323,7 @@ class Runner:
         self._inbox.append((event, when_blocked))
         self._wakeup.set()
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the run under way with `error`, of a failed observer. Thread-safe; the first one counts."""
         self._failure = self._failure or error
         self._wakeup.set()
@@ -382,16 +353,13 @@ class Runner:
 
     async def _run(self, until: Any, *, serving: bool) -> None:
         until = as_event_set(until)
-        ends, ending = until._rows, {kind for _, kind, _, _ in until._rows}
         if self._is_running:
             raise BProgramError("this runner runs already; await that run before the next one, or post to it")
         self._is_running = True
         try:
-            while not self._super_step(ends, ending):
+            while not self._super_step(until):
                 if self._inbox:
-                    self._taken += 1
-                    if self._taken % IN_A_ROW == 0:
-                        await anyio.sleep(0)  # let other tasks run, however many posts wait
+                    await anyio.sleep(0)  # let other tasks run, however many posts wait
                 while not self._inbox and self._is_awaiting(serving=serving):
                     await self._wakeup.wait()
                 if self._failure is not None:
@@ -416,22 +384,17 @@ class Runner:
                 if (over := next(landed, None)) is not None:
                     under_way.remove(over)
             for flight in under_way:
-                if flight.cancelled_by is None and matches(flight.until, step.event):
+                if flight.cancelled_by is None and contains(flight.until, step.event):
                     flight.cancelled_by = step.event
-            effect = self._effects[step.event._kind]
-            if effect is not None:
-                under_way.append(Flight(effect, step.event))
+            under_way += self._started_by(step.event)
         self._take_off([flight for flight in under_way if flight.effect.on_resume == "again"])
         for flight in under_way:
             if flight.effect.on_resume == "unknown":
                 self._flights[flight] = None
                 self._land(flight, Broken("interrupted", by=flight.cancelled_by))
 
-    def _super_step(self, ends: tuple[Row, ...], ending: set[Any]) -> bool:
-        """Take a super-step and start its effects; return whether one of the rows `ends` matched one of its events.
-
-        ending: the kinds of these rows, for a fast check.
-        """
+    def _super_step(self, until: Any) -> bool:
+        """Take a super-step and start its effects; return whether one of its events is in the set `until`."""
         steps = []
         try:
             for step in iter(self._program.step, None):
@@ -442,17 +405,17 @@ class Runner:
             if self._journal is not None:
                 self._journal.flush()
         starting: list[Flight] = []
-        is_over = False
         for step in steps:
-            if self._flights or starting:
-                self._cancel_because_of(step.event, starting)
-            effect = self._effects[step.event._kind]
-            if effect is not None:
-                starting.append(Flight(effect, step.event))
-            if None in ending or not ending.isdisjoint(step.event._kinds):
-                is_over = is_over or matches(ends, step.event)
+            self._cancel_because_of(step.event, starting)
+            starting += self._started_by(step.event)
+        is_over = any(contains(until, step.event) for step in steps)
         self._take_off(starting)
         return is_over
+
+    def _started_by(self, event: Event) -> list[Flight]:
+        """Return the flight of the effect of this event's kind, or of the nearest kind that it extends, if any."""
+        effects = [self._effects[kind] for kind in event._kinds if kind in self._effects]
+        return [Flight(effect, event) for effect in effects[:1]]
 
     def _is_awaiting(self, *, serving: bool) -> bool:
         """Return whether an external event may come: from an effect under way, or by a post while serving."""
@@ -477,33 +440,10 @@ class Runner:
     # Effects under way.
 
     def _take_off(self, starting: Sequence[Flight]) -> None:
-        """Start effects, in order: immediate outcomes are recorded, the others get a task."""
+        """Start effects, in order."""
         self._flights.update(dict.fromkeys(starting))
-        taking_time = [*filterfalse(self._lands_at_once, starting)]
-        if taking_time:
-            taking_time[0].task = _spawn(self._fly, taking_time)
-
-    @cached_property
-    def _new_scope(self) -> type["anyio.CancelScope"]:
-        """Return a cancel scope of this event loop; `anyio.CancelScope` would look the loop up each time."""
-        return type(anyio.CancelScope())
-
-    def _lands_at_once(self, flight: Flight) -> bool:
-        ending: Event | Later | Broken | None = None
-        if flight.cancelled_by is None:
-            try:
-                given = flight.effect.run(flight.started)
-                if not isinstance(given, (Event, Later)):
-                    flight.given, flight.scope = given, self._new_scope()
-                    return False
-                ending = given if given is LATER else flight.checked(given)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                ending = Broken("failed", error)
-        flight.is_over = True
-        self._land(flight, ending)
-        return True
+        if starting:
+            starting[0].task = _spawn(self._fly, starting)
 
     async def _fly(self, flights: Sequence[Flight]) -> None:
         """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
@@ -512,21 +452,17 @@ class Runner:
             others[0].task = _spawn(self._fly, others)
         ending: Event | Later | Broken | None = None
         try:
-            if flight.cancelled_by is None and not flight.landed and flight.scope is not None:
+            if flight.cancelled_by is None and not flight.landed:
                 with flight.scope:
-                    given = await flight.given
+                    given = flight.effect.run(flight.started)
+                    given = given if isinstance(given, Event | Later) else await given
                     ending = given if given is LATER else flight.checked(given)
-            elif isinstance(flight.given, Coroutine):
-                flight.given.close()  # its task never began
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # also a cancellation by itself: without an outcome the run would hang
             ending = Broken("failed", error)
+            if isinstance(error, KeyboardInterrupt):
+                self.fail(error)
         finally:
-            flight.given = None
-            flight.is_over = True
-            if flight.over is not None:
-                flight.over.set()
+            flight.over.set()
         self._land(flight, ending)
 
     def _land(self, flight: Flight, ending: Event | Later | Broken | None) -> None:
@@ -537,38 +473,32 @@ class Runner:
         if not isinstance(ending, (Event, Broken)):
             if ending is LATER and flight.cancelled_by is None:
                 flight.is_later = True
-                self._wakeup.set_here()
+                self._wakeup.set()
                 return
             ending = Broken("cancelled", by=flight.cancelled_by)
         flight.landed = True
         del self._flights[flight]
         try:
             self._inbox.append((flight.outcome(ending), "keep"))
-            self._wakeup.set_here()
-        except KeyboardInterrupt:
-            raise
+            self._wakeup.set()
         except BaseException as error:
             failure = _failure(f"{flight.started.name} has no outcome", flight, error)
             failure.__cause__ = error
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
-        concerned: dict[int, bool] = {}  # many effects share one `until`
         for flight in (*self._flights, *starting):
-            until = flight.until
-            if id(until) not in concerned:
-                concerned[id(until)] = matches(until, event)
-            if concerned[id(until)] and flight.cancelled_by is None:
+            if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))
-                elif flight.scope is not None:
+                elif flight in self._flights:
                     flight.scope.cancel()
                     _keep(_spawn(self._abandon_when_late, flight))
 
     async def _abandon_when_late(self, flight: Flight) -> None:
         with anyio.move_on_after(GRACE):
-            await flight.wait_for_end()
+            await flight.over.wait()
         if not flight.landed:
             _keep(flight.task)
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
@@ -579,13 +509,12 @@ class Runner:
         for flight in leaving:
             _keep(flight.task)
             flight.landed = True
-            if flight.scope is not None:
-                flight.scope.cancel()
+            flight.scope.cancel()
         self._flights.clear()
         if leaving:
             with anyio.move_on_after(GRACE, shield=True):
                 for flight in leaving:
-                    await flight.wait_for_end()
+                    await flight.over.wait()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:

@@ -10,24 +10,20 @@ instead when refused.
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from inspect import CO_GENERATOR
-from operator import attrgetter
-from types import GeneratorType, MethodType
+from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import attrs
-from attrs import define, frozen
+from attrs import frozen
 
 from bp.errors import shortened
-from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
-from bp.payload import ATOMS, freeze
+from bp.events import NONE, Event, EventSet, as_event_set
+from bp.payload import freeze
 
 P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 Otherwise = Callable[["Refusals"], Event]
-
-# The types of values that are event sets as they are.
-_NORMAL = frozenset({NamedEvent, EventKind, Where, Complement})
 
 
 class Refusal(NamedTuple):
@@ -52,34 +48,22 @@ class Refusals(tuple[Refusal, ...]):
         return hash(frozenset(self))
 
 
-class RareWords(NamedTuple):
-    """The parameters that few statements have; statements without them share `NO_RARE_WORDS`, and are filed faster."""
+class Sync(NamedTuple):
+    """One synchronization statement, checked and normalized; `sync` makes it. Absent event sets are None.
 
-    interrupt: Any = None
-    refuse: Any = None
-    because: Any = None
-    otherwise: Otherwise | None = None
-    hot: bool = False
-
-
-NO_RARE_WORDS = RareWords()
-
-
-@define(init=False, unsafe_hash=True)  # not frozen, for speed: one is made at every step
-class Sync:
-    """One synchronization statement, checked and normalized; `sync` makes it. Absent event sets are None."""
+    interrupt: the events that close this b-thread. refuse, because: the events that are blocked with an answer, and the
+    answer. otherwise: the function from refusals to the event requested instead. hot: this b-thread must not stay here.
+    """
 
     requests: tuple[Event, ...]
     any_of: bool
     wait_for: Any
     block: Any
-    rare: RareWords
-
-    interrupt = property(attrgetter("rare.interrupt"), doc="The events that close this b-thread.")
-    refuse = property(attrgetter("rare.refuse"), doc="The events that are blocked with an answer.")
-    because = property(attrgetter("rare.because"), doc="The answer to the requesters of refused events.")
-    otherwise = property(attrgetter("rare.otherwise"), doc="The function from refusals to the event requested instead.")
-    hot = property(attrgetter("rare.hot"), doc="True if this b-thread must not stay here for ever.")
+    interrupt: Any
+    refuse: Any
+    because: Any
+    otherwise: Otherwise | None
+    hot: bool
 
 
 @frozen
@@ -119,28 +103,7 @@ def sync(
 
     Raises TypeError here, at the line of the mistake, for anything else.
     """
-    said = Sync()
-    said.any_of = False
-    if request is None:
-        said.requests = ()
-    elif type(type(request)) is EventKind:
-        said.requests = (request,)
-    else:
-        said.requests = _requested(request)
-        said.any_of = type(request) is AnyOf
-    said.wait_for = wait_for if wait_for is None or type(wait_for) in _NORMAL else _event_set(wait_for)
-    said.block = block if block is None or type(block) in _NORMAL else _event_set(block)
-    if interrupt is None and refuse is None and because is None and otherwise is None and hot is False:
-        said.rare = NO_RARE_WORDS
-    else:
-        said.rare = _rare_words(said.requests, interrupt, refuse, because, otherwise, hot)
-    return said
-
-
-def _rare_words(
-    requests: tuple[Event, ...], interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
-) -> RareWords:
-    """Return these parameters, checked. Raises TypeError for invalid ones."""
+    requests = () if request is None else _requested(request)
     if (refuse is None) is not (because is None):
         raise TypeError("refuse= and because= go together: give both, since a requester is told why it is refused")
     if otherwise is not None and not callable(otherwise):
@@ -149,11 +112,22 @@ def _rare_words(
         raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
     if hot is not True and hot is not False:
         raise TypeError(f"hot={hot!r}: give True or False")
-    interrupt = interrupt if interrupt is None or type(interrupt) in _NORMAL else _event_set(interrupt)
-    refuse = refuse if refuse is None or type(refuse) in _NORMAL else _event_set(refuse)
+    return Sync(
+        requests,
+        isinstance(request, AnyOf),
+        None if wait_for is None else _event_set(wait_for),
+        None if block is None else _event_set(block),
+        None if interrupt is None else _event_set(interrupt),
+        None if refuse is None else _event_set(refuse),
+        None if because is None else _answer(because),
+        otherwise,
+        hot,
+    )
+
+
+def _answer(because: Any) -> Any:
     try:
-        because = because if type(because) in ATOMS else freeze(because)
-        return tuple.__new__(RareWords, (interrupt, refuse, because, otherwise, hot))
+        return freeze(because)
     except TypeError as error:
         raise TypeError(f"because=: {error}") from error
 
@@ -176,12 +150,11 @@ def _cure(error: TypeError) -> str:
 def _requested(request: Any) -> tuple[Event, ...]:
     if isinstance(request, AnyOf):
         return request.events
-    if not isinstance(request, list | tuple):
-        raise _no_request(request)
-    for event in request:
+    events = request if isinstance(request, list | tuple) else (request,)
+    for event in events:
         if not isinstance(event, Event):
             raise _no_request(event)
-    return tuple(request)
+    return tuple(events)
 
 
 def _no_request(found: Any) -> TypeError:
@@ -212,7 +185,7 @@ class BThread:
     def begin(self) -> BThreadBody:
         """Return a new generator. Raises TypeError if the function returns none."""
         body = self.function(*self.args, **self.kwargs)
-        if type(body) is not GeneratorType and not isinstance(body, Generator):
+        if not isinstance(body, Generator):
             raise TypeError(f"b-thread {self.name!r}: {_no_generator(body)}{_at(self.function)}")
         return body
 

@@ -378,7 +378,7 @@ def loop_effects(
         description_effect(toolbox),
         lookup_effect(toolbox),
         execution_effect(toolbox, on_output, keeper),
-        snapshot_effect(keeper),
+        snapshot_effect(keeper, toolbox),
         approval_effect(approver),
         _message_search_effect(asking.hooks),
         _backoff_effect(wait),

@@ -7,6 +7,7 @@ from contextlib import suppress
 from attrs import define, field
 
 from agent.tools.blocking import run_in_background
+from agent.tools.definition import Toolbox
 from agent.tools.snapshots.store import Moment, Snapshot, Snapshots
 from agent.tools.snapshots.trees import TOO_LARGE, SnapshotError
 from agent.vocabulary.events import (
@@ -102,13 +103,15 @@ def _some(names: Sequence[str]) -> tuple[str, ...]:
     return (*names[:MOST_TOLD], f"and {more} more") if more > 0 else tuple(names)
 
 
-def snapshot_effect(keeper: Keeper | None) -> Effect:
-    """Return the effect of `snapshot_requested`."""
+def snapshot_effect(keeper: Keeper | None, toolbox: Toolbox) -> Effect:
+    """Return the effect of `snapshot_requested`; the toolbox knows what they leave out."""
 
     async def keep(requested: SnapshotRequested) -> SnapshotTaken | SnapshotFailed:
         if keeper is None:
             return SnapshotFailed("this agent has no snapshots")
-        return await keeper.before(requested.leave_out)
+        outcome = await keeper.before(requested.leave_out)
+        toolbox.unkept = keeper.snapshots.left_out
+        return outcome
 
     until = AbortAsked | StopAsked | DeadlineReached
     return Effect(

@@ -15,7 +15,9 @@ from attrs import frozen
 from agent.history.rebuilding import rebuild
 from agent.log.reading import Decoder, LogError, RecordedRun
 from agent.vocabulary.encoding import to_record
-from bp import Blocker, BProgram, BProgramError, BThread, Event, Record, Step
+from bp import BProgram, BProgramError, BThread, Event, Step
+from bp.board import Blocker
+from bp.program import Record
 
 ENGINE = "engine"  # the origin of the last record of a run that broke off
 

@@ -26,8 +26,10 @@ from agent.threads.judging import Judge
 from agent.tools.definition import Toolbox
 from agent.vocabulary.encoding import FORMAT, plain
 from agent.vocabulary.errors import meant
-from bp import BProgram, BThread, BThreadBody, BThreadFunction, Record, bthread, start, sync
+from bp import BProgram, BThread, BThreadBody, bthread, start, sync
 from bp.events import ALL
+from bp.program import Record
+from bp.statements import BThreadFunction
 from constitution import Policy
 
 PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")

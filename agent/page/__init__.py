@@ -16,8 +16,9 @@ from agent.page.model import MARKS, PageModel
 from agent.page.wording import action_of, counted, ending
 from agent.vocabulary.encoding import to_record
 from agent.vocabulary.messages import one_line, typed
-from bp import BProgram, BProgramError, BThread, Event, Record
+from bp import BProgram, BProgramError, BThread, Event
 from bp.errors import shown
+from bp.program import Record
 from bp.statements import as_list, check_bthreads
 
 __all__ = ["program_page", "render_page"]

@@ -11,7 +11,8 @@ from agent.verification.counterexample import finding, short, statement_of
 from agent.verification.environment import is_of_world
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.messages import shortened
-from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
+from bp import BThread, Event, Verification, Violation, draw_bthread
+from bp.verification.drawing import Graph
 
 LESSON = (
     "These steps lead to the violation, and no shorter ones do. Each column is a b-thread; in each row one requests "

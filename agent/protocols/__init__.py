@@ -32,7 +32,8 @@ from agent.protocols.monitoring import (
 from agent.threads.judging import Judge, by_constitution
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name
-from bp import BThread, BThreadFunction
+from bp import BThread
+from bp.statements import BThreadFunction
 from constitution import POLICIES
 
 __all__ = [

@@ -621,7 +621,7 @@ class Agent:
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
         if self.keeper is not None:
-            self.toolbox.kept = self.keeper.snapshots.roots
+            self.toolbox.kept, self.toolbox.unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -755,10 +755,8 @@ class Agent:
         return (*loop_effects(asking, approver, outputs, wait, self.keeper), *self.more_effects)
 
     def _keeper(self) -> Keeper:
-        from agent.log.chain import own_folder  # for agents that change files
-
         name = self.log_path.stem if self.log_path is not None else "run"
-        snapshots = Snapshots(self.toolbox.workspace.root, own_folder(), exclude=self.preset.snapshot_exclude)
+        snapshots = Snapshots.under(self.preset.configuration(), self.toolbox.workspace.root)
         return Keeper(snapshots, lambda: bool(self.journal.tracker.state.background), f"{name}-{os.urandom(3).hex()}")
 
     def _voiced(self, model: Model) -> RoleModel:

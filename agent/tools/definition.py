@@ -436,6 +436,7 @@ class Toolbox:
         self._suggests = suggests
         self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
         self.kept: tuple[str, ...] = ()  # folders of which a snapshot is taken before each call that may change files
+        self.unkept: tuple[str, ...] = ()  # names and paths that the user leaves out
 
     @cached_property
     def home(self) -> str:

@@ -23,8 +23,9 @@ from agent.vocabulary.events import (
     ToolFinished,
 )
 from agent.vocabulary.questions import AuditGiven, AuditRequested, ChanceDrawn, ScoreGiven, ScoreRequested
-from bp import BThreadFunction, Event, Violation
+from bp import Event, Violation
 from bp.errors import listed, shown
+from bp.statements import BThreadFunction
 
 LINES = 15  # of a counterexample, at most
 WHERE = "all: --json, --page, or `story` of the violation"

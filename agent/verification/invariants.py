@@ -52,8 +52,9 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import follow_ups_heard
-from bp import ALL, BThread, BThreadBody, BThreadFunction, Event, EventSet, bthread, contains, event, sync, where
+from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, event, sync, where
 from bp.errors import require
+from bp.statements import BThreadFunction
 from constitution import Action, Level, Verdict
 
 Arguments = Mapping[str, Any]

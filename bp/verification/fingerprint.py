@@ -31,7 +31,7 @@ from attrs import frozen
 from bp.errors import BProgramError
 from bp.events import EventKind, Intersection, NamedEvent, Union, Where
 from bp.payload import FrozenMapping
-from bp.statements import NO_RARE_WORDS, BThread, BThreadFunction, Refusals, Sync
+from bp.statements import BThread, BThreadFunction, Refusals, Sync
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
 AT_ONCE = ATOMS | {type, EventKind}  # types whose values describe themselves
@@ -274,7 +274,7 @@ def _dict_iterator(value: Any) -> tuple[Any, Any]:
 
 
 def _statement(said: Any) -> tuple[Any, Any]:
-    rare = () if said.rare is NO_RARE_WORDS else said.rare
+    rare = (said.interrupt, said.refuse, said.because, said.otherwise, said.hot)
     return (len(said.requests), said.any_of, len(rare)), (*said.requests, said.wait_for, said.block, *rare)
 
 

@@ -15,7 +15,14 @@ from tests.bench.agent_costs import (
     measure_turns,
 )
 from tests.bench.classics import measure_bppy
-from tests.bench.engine import measure_hot_cold, measure_memory, measure_messages, measure_verification, measure_waiting
+from tests.bench.engine import (
+    measure_held,
+    measure_hot_cold,
+    measure_memory,
+    measure_messages,
+    measure_verification,
+    measure_waiting,
+)
 from tests.bench.experiments import measure_cells, measure_experiments, measure_workers
 from tests.bench.measuring import Row, as_plain, table
 
@@ -23,6 +30,7 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "hot_cold": measure_hot_cold,
     "messages": measure_messages,
     "waiting": measure_waiting,
+    "held": measure_held,
     "peer": measure_bppy,
     "verify": measure_verification,
     "turns": measure_turns,

@@ -6,7 +6,8 @@ from typing import Any
 
 from attrs import frozen
 
-from bp import BProgram, BThread, BThreadBody, Event, Receipt, Sync, Verification, bthread, event, sync
+from bp import BProgram, BThread, BThreadBody, Event, Sync, Verification, bthread, event, sync
+from bp.program import Receipt
 
 HOT = event("hot")
 COLD = event("cold")

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bp
-from bp import BThreadError, Event, EventSetError, RandomStrategy, Record, Refusals, any_of, event, start, sync, where
+from bp import BThreadError, Event, EventSetError, RandomStrategy, Refusals, any_of, event, start, sync, where
+from bp.program import Record
 from tests.bp.reference import (
     HAPPENINGS,
     Author,
@@ -182,7 +183,7 @@ class Pair:
     def __init__(
         self,
         scripts: tuple[Script, ...],
-        strategy: bp.Strategy | None = None,
+        strategy: bp.strategies.Strategy | None = None,
         watched: bool = False,
         max_steps: int = MAX_STEPS,
     ) -> None:
@@ -197,7 +198,7 @@ class Pair:
             listeners=[self.records.append] if self.watched else [],
         )
         self.reference = Reference(scripts, max_steps)
-        self.posts: list[tuple[bp.Receipt, Post]] = []
+        self.posts: list[tuple[bp.program.Receipt, Post]] = []
         self.outcome: tuple[Any, ...] = FINE
 
     def move(self, move: Any) -> None:
@@ -326,7 +327,7 @@ def plain_candidates(record: Record) -> tuple[Any, ...]:
     return tuple((as_happening(candidate.event), *candidate[1:]) for candidate in record.candidates)
 
 
-def plain_blockers(blockers: tuple[bp.Blocker, ...]) -> tuple[tuple[Any, ...], ...]:
+def plain_blockers(blockers: tuple[bp.board.Blocker, ...]) -> tuple[tuple[Any, ...], ...]:
     return tuple(tuple(blocker) for blocker in blockers)
 
 

@@ -139,6 +139,18 @@ async def leave(_: Asked) -> Told:
     raise SystemExit("gone")
 
 
+class Odd(BaseException):
+    """No Exception: only `except BaseException` catches it."""
+
+
+async def be_odd(_: Asked) -> Told:
+    raise Odd("odd")
+
+
+def be_odd_at_once(asked: Asked) -> Told:
+    raise Odd("odd")
+
+
 async def fail(_: Asked) -> Told:
     raise ValueError("no")
 
@@ -172,6 +184,8 @@ async def close(_: Asked) -> Told:
         (fail_at_once, "failed: no disk"),
         (close, "failed: closed"),
         (close_at_once, "failed: closed"),
+        (be_odd, "failed: odd"),
+        (be_odd_at_once, "failed: odd"),
     ],
 )
 async def test_each_effect_has_one_outcome_however_it_ends(run: Any, how: str) -> None:
@@ -179,6 +193,22 @@ async def test_each_effect_has_one_outcome_however_it_ends(run: Any, how: str) -
 
     assert book.events == [Asked(0), Told(0, how)]
     assert [step.bthread for step in book.steps] == ["ask", None]
+
+
+async def test_a_keyboard_interrupt_in_an_effect_ends_the_run_and_the_effect_has_failed() -> None:
+    """Found: it broke trio's event loop, and the effect had no outcome."""
+
+    async def interrupt(_: Asked) -> Told:
+        raise KeyboardInterrupt
+
+    runner = Runner(BProgram(ask(), listen()), [effect(interrupt)], book := Book())
+
+    with pytest.raises(KeyboardInterrupt):
+        await runner.run()
+    assert runner.in_flight == ()
+    with pytest.raises(KeyboardInterrupt):
+        await runner.run()
+    assert book.events == [Asked(0)]
 
 
 @pytest.mark.parametrize("until", [Halt, Halt(), [Halt], Halt | Told, where(Halt), lambda _: [Halt]])

@@ -14,7 +14,6 @@ from bp import (
     any_of,
     bthread,
     draw_bthread,
-    draw_states,
     event,
     start,
     sync,
@@ -23,6 +22,7 @@ from bp import (
 )
 from bp.runner import Runner, timer
 from bp.testing import drive, show
+from bp.verification.drawing import draw_states
 from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
 from tests.tables import rows
 

@@ -56,8 +56,10 @@ def _fill(snapshot: Snapshot, staging: Path) -> tuple[str, ...]:
 
 
 def _entries(trees: Trees, above: str, tree: Entry) -> Iterator[tuple[str, Entry]]:
-    """Yield what is below a folder, with its path; each folder comes before what is in it."""
+    """Yield what is below a folder, with its path, without further roots; each folder comes before what is in it."""
     for name, entry in sorted(trees.entries(tree.content).items()):
+        if name.startswith("/"):
+            continue
         yield above + name, entry
         if entry.is_folder and entry.content:
             yield from _entries(trees, f"{above}{name}/", entry)

@@ -1,6 +1,7 @@
 """Runs of which every change can be undone: when snapshots are taken, what happens where none can be, and undo."""
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -14,10 +15,13 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.presets import PRESETS
+from agent.presets.equipment import equip
 from agent.session.subagents import SubagentStore, make_task
 from agent.threads.judging import objection
 from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.undo import undo
 from agent.vocabulary.events import (
     ActionDescribed,
     ApprovalAsked,
@@ -32,6 +36,7 @@ from agent.vocabulary.events import (
 from bp import BThreadBody, bthread, start, sync
 from constitution import Level, Verdict
 from tests.agent.conftest import MakeAgent
+from tests.agent.losses import LOSSES, REPOSITORY, digest, shell
 
 pytestmark = pytest.mark.anyio
 
@@ -163,6 +168,7 @@ async def test_a_workspace_that_is_too_large_asks_once_what_to_leave_out(
     assert ["./data" in question and "from now on" in question for question in questions] == [True]
     if yes:
         assert kinds(run, SnapshotTaken, SnapshotFailed) == ["snapshot_failed", "snapshot_taken", "snapshot_taken"]
+        assert agent.toolbox.unkept == (str(workspace / "data"),)
         assert (await run.undo()).left == {}
         again = make_agent(commands[0], "Done.", preset="coding")
         assert again.keeper is not None
@@ -283,28 +289,46 @@ async def test_run_undo_takes_back_what_the_run_changed(make_agent: MakeAgent, w
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old", "gone": "old"}
 
 
-LOSING = [
-    *("rm -rf data", "rm notes.txt", "git checkout -q a.py", ": > app.db", "touch a.py; rm a.py"),
-    *("git reset -q --hard", "git clean -qfdx", "rm -rf *"),
-]
-PREPARE = """
-git init -q . && echo data > .gitignore && mkdir data && echo x > data/m && echo 1 > a.py && echo db > app.db
-git add -A && git -c user.name=a -c user.email=a@b commit -qm one && echo 2 > a.py && echo mine > notes.txt
+WAL = """
+import sqlite3
+with sqlite3.connect("wal.db") as database:
+    database.execute("pragma journal_mode=wal")
+    database.execute("create table t (n)")
+    database.execute("insert into t values (1)")
+database.close()
 """
+REPLACED = [("data/m.csv", "x"), ("app.db", ""), ("link/a.py", "replaced"), ("empty/new", "1")]
+"""Files that are written anew by the tool for that."""
+REPLACING_LINK = "ln -sf /etc/passwd notes.txt"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_what_is_not_saved_is_neither_asked_about_nor_lost(make_agent: MakeAgent, workspace: Path) -> None:
-    subprocess.run(["bash", "-c", PREPARE], cwd=workspace, check=True)
-    before = {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_every_byte_comes_back_after_each_way_to_lose_work_with_no_user_present(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell(REPOSITORY)(workspace)
+    subprocess.run([sys.executable, "-c", WAL], cwd=workspace, check=True)
+    monkeypatch.chdir(workspace)
+    before, wrong, refused, lost = digest(workspace), [], [], 0
+    losing = [call("bash", command=loss) for loss in LOSSES]
+    losing += [call("read_file", path="notes.txt"), *(call("write_file", path=p, content=c) for p, c in REPLACED)]
+    script = [step for each in losing for step in (each, "Done.")]
 
-    run = await make_agent(*[call("bash", command=each) for each in LOSING], "Done.").run("go")
+    with Agent(ScriptedModel(script), equip(PRESETS["default"], workspace)) as agent:
+        for loss in losing:
+            run = await agent.run("go")
+            [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
+            lost += digest(workspace) != before
+            if answered.outcome != "ran":
+                refused.append(json.loads(loss.arguments)["command"])
+            elif kinds(run, SnapshotTaken) and (
+                (left := (await run.undo(git=True)).left) or digest(workspace) != before
+            ):
+                wrong.append((loss.arguments, left, sorted(digest(workspace).items() ^ before.items())[:4]))
 
-    assert not (workspace / "notes.txt").exists()
-    undone = await run.undo(git=True)
-    assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
-    assert (kinds(run, ApprovalAsked), undone.left) == ([], {})
+    assert (wrong, lost > 35) == ([], True)
+    assert refused == ["rm -rf lib/inner/.git", "rm -rf .git/objects", "rm -rf .git", "chmod -R 700 .", REPLACING_LINK]
 
 
 @pytest.mark.slow
@@ -354,6 +378,58 @@ async def test_what_a_background_process_changes_between_and_after_calls_is_undo
         undone = await run.undo()
 
     assert (undone.left, {path.name: path.read_text() for path in workspace.iterdir()}) == ({}, {"a": "old"})
+
+
+TOGETHER = """
+import sys
+from agent import Agent, ScriptedModel, call
+from agent.tools.collections import workspace_tools
+folder, name = sys.argv[1:]
+commands = [f"cat shared > {name}{number}; echo {name} >> shared" for number in range(5)]
+script = [*(call("bash", command=each) for each in commands), "Done."]
+with Agent(ScriptedModel(script), workspace_tools(folder), preset="coding") as agent:
+    run = agent.run_sync("go")
+print(run.status, run.snapshot().name)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_two_processes_in_one_folder_share_a_store_and_each_run_can_be_undone(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "home"))
+    (workspace / "shared").write_text("old\n")
+    before = digest(workspace)
+    words = [sys.executable, "-c", TOGETHER, str(workspace)]
+    running = [subprocess.Popen([*words, name], stdout=subprocess.PIPE, text=True) for name in ("one", "two")]
+    said = [process.communicate()[0].split() for process in running]
+
+    assert ([status for status, _ in said], len((workspace / "shared").read_text().split())) == (["completed"] * 2, 11)
+    store = Snapshots(workspace, tmp_path / "home")
+    assert ([*(tmp_path / "home/snapshots").iterdir()], len(store.runs())) == ([store.folder], 2)
+    assert all(store.get(name).has("shared") for each in store.runs() for name in store.names(each))
+    first = min((store.get(name) for _, name in said), key=lambda taken: taken.time)
+    assert (undo(store, first.name, force=True).left, digest(workspace)) == ({}, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_two_subagents_that_run_together_are_undone_together(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "a").write_text("old")
+    child = ScriptedModel([call("bash", command="rm -f a; echo new > $$"), "Done."] * 2)
+    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=tmp_path / "logs")
+    (tmp_path / "logs").mkdir()
+    tasks = [call("task", description=name, prompt=name, subagent_type="general") for name in ("one", "two")]
+
+    script = ScriptedModel([answer("", *tasks), "Done."])
+    with Agent(script, [*workspace_tools(workspace), make_task(store)], preset="coding") as agent:
+        run = await agent.run("go")
+        store.close()
+        assert [log.read_text().count('"name":"snapshot_taken"') for log in (tmp_path / "logs").iterdir()] == [1, 1]
+        assert len([*workspace.iterdir()]) == 2
+        assert (await run.undo()).left == {}
+    assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": "old"}
 
 
 KILLED = """

@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import bp
-from bp import BThread, BThreadBody, any_of, bthread, draw_bthread, draw_states, event, start, sync, verify, where
+from bp import BThread, BThreadBody, any_of, bthread, draw_bthread, event, start, sync, verify, where
 from bp.runner import LATER, Effect
-from bp.verification.drawing import Edge, Graph, Node
+from bp.verification.drawing import Edge, Graph, Node, draw_states
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, fails_after, keeps_saying, philosophers, requests, says
 
 A, B, ALARM = event("a"), event("b"), event("alarm")

@@ -10,8 +10,9 @@ import pytest
 from attrs import evolve
 
 import bp
-from bp import BThread, BThreadBody, Event, any_of, bthread, draw_states, event, replay, start, sync, verify, where
+from bp import BThread, BThreadBody, Event, any_of, bthread, event, replay, start, sync, verify, where
 from bp.testing import drive, trace_of
+from bp.verification.drawing import draw_states
 from tests.bp.programs import (
     COLD,
     HOT,
