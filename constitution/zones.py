@@ -162,9 +162,9 @@ def _workspace_zone(path: str, places: Places) -> Zone:
         return Zone.VERSION_CONTROL
     if re.search(VERSION_CONTROL, inner):
         return Zone.AUTOSTART if HOOKS.search(inner) else Zone.VERSION_CONTROL
-    if _pattern("system", "runs_later").search(alike(inner)) or _pattern("anywhere", "obeyed").search(alike(inner)):
-        return Zone.RUNS_LATER
-    return Zone.PRIVATE if is_private(inner) else Zone.WORKSPACE
+    if is_private(inner):
+        return Zone.PRIVATE
+    return Zone.RUNS_LATER if kind_of_later(inner) else Zone.WORKSPACE
 
 
 def _home_in_workspace(path: str, places: Places) -> Zone:
@@ -192,9 +192,24 @@ def is_private(word: str) -> bool:
     return _pattern("anywhere", "private", "(^|/)({})$").search(word) is not None
 
 
+LATER = ("workspace", "environment", "installed")
+
+
+@lru_cache(maxsize=65536)  # each call of a tool asks about every file of a workspace
+def kind_of_later(inner: str) -> str:
+    """Return the list of places in a workspace that run later in which a relative path is; empty if in none."""
+    path = alike(inner)
+    return next((kind for kind in LATER if _pattern("runs_later", kind).search(path)), "")
+
+
+def is_work_that_runs(inner: str) -> bool:
+    """Return whether a path in a workspace is a recipe that a tool of the project runs when it is called."""
+    return _pattern("runs_later", "work").search(inner) is not None
+
+
 def runs_later(path: str, home: str) -> bool:
-    """Return whether a shell or a schedule will run the content of a file."""
-    if _pattern("system", "runs_later").search(path):
+    """Return whether a shell, an editor or a schedule will run the content of a file."""
+    if _pattern("runs_later", "system").search(path) or _pattern("runs_later", "workspace").search(path):
         return True
     inner = path[len(home) + 1 :] if is_within(path, home) else ""
     return _home("startup").match(inner) is not None or _home("autostart").match(inner) is not None
