@@ -6,7 +6,7 @@ A new rule is a line of `RULES`, and a field of `Preset` for each of its options
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -54,6 +54,7 @@ from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
+from constitution.zones import checked_path
 
 IN_WORDS: dict[Any, str] = {
     int: "a whole number",
@@ -205,8 +206,10 @@ class Preset:
     policy_rules: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_rule))
     commands: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_command_rule))
     bounded: bool = True
-    allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
-    denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
+    allowed_paths: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(checked_path))
+    denied_paths: tuple[str, ...] = field(
+        default=DENIED_PATHS, converter=_texts, validator=_each(partial(checked_path, patterns=True))
+    )
     config_file: str | None = None
     disclosure: Disclosure = "full"
     # Limits.

@@ -621,8 +621,8 @@ class Agent:
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
         if self.keeper is not None:
-            kept, unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
-            self.toolbox.kept, self.toolbox.unkept, self.toolbox.keep = kept, unkept, self.keeper.after
+            self.toolbox.kept, self.toolbox.unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
+            self.toolbox.keep = self.keeper.after
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
