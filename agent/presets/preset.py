@@ -193,8 +193,9 @@ class Preset:
     shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
     commands if the machine can, and a yes lifts the rights in the question; with "required" no run begins where nothing
     confines, or where secrets in the workspace could be read; "strict" also lifts nothing. `snapshots`: the workspace
-    is kept before each call that may change files. `snapshot_exclude`: names or paths that are left out; usual names
-    only where git ignores them and their tool's mark is there.
+    is kept before each call that may change files; if not, each such call is asked about; none: neither, for files that
+    are thrown away. `snapshot_exclude`: names or paths that are left out; usual names only where git ignores them and
+    their tool's mark is there.
     """
 
     name: str
@@ -256,7 +257,7 @@ class Preset:
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     sandbox: Literal["off", "on", "required", "strict"] = "on"
-    snapshots: bool = True
+    snapshots: bool | None = True
     snapshot_exclude: tuple[str, ...] = field(default=tuple(MADE_AGAIN), converter=_texts)
     # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
@@ -298,14 +299,14 @@ class Preset:
     def rules(self, judge: Judgement | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
-        judging = None if policy is None else judge or Judge(policy)
+        judging = None if policy is None else judge or Judge(policy, self.snapshots is not False)
         return tuple(rule for choose in RULES if (rule := choose(self, judging)) is not None)
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths and mode; None if nothing is judged."""
         if self.policy is None:
-            rights = None if self.sandbox == "off" else NO_RULES  # only rights beyond the sandbox are asked about
-            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else rights
+            is_judged = self.sandbox != "off" or self.snapshots is False  # rights beyond the sandbox, or each change
+            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else NO_RULES if is_judged else None
         policy = evolve(
             POLICIES[self.policy],
             allowed_roots=self.allowed_paths,
