@@ -62,9 +62,9 @@ class Listing:
 
 @define
 class Walk:
-    """What walks find below folders: places that run later, and files with the names of secrets.
+    """Finds places that run later below folders, and files with the names of secrets.
 
-    What has not changed since the walk before costs a look at its status.
+    A folder that not changed since the walk before costs a look at its status.
     """
 
     places: dict[str, Place] = field(factory=dict)
@@ -117,7 +117,7 @@ class Walk:
 
 
 def _listing(root: str, folder: str, before: Listing | None) -> Listing | None:
-    """Return what is in a folder, None if it cannot be read; `before`, of an earlier walk, while nothing came or went."""
+    """Return the listing of a folder, or the earlier one while no name came or went; None if it cannot be read."""
     try:
         status = os.lstat(folder)
     except OSError:
