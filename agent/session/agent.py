@@ -755,8 +755,10 @@ class Agent:
         return (*loop_effects(asking, approver, outputs, wait, self.keeper), *self.more_effects)
 
     def _keeper(self) -> Keeper:
+        from agent.log.chain import own_folder  # for agents that change files
+
         name = self.log_path.stem if self.log_path is not None else "run"
-        snapshots = Snapshots.under(self.preset.configuration(), self.toolbox.workspace.root)
+        snapshots = Snapshots.under(self.preset.configuration(), self.toolbox.workspace.root, own_folder())
         return Keeper(snapshots, lambda: bool(self.journal.tracker.state.background), f"{name}-{os.urandom(3).hex()}")
 
     def _voiced(self, model: Model) -> RoleModel:

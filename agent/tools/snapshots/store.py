@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from errno import EDQUOT, ENOSPC, EROFS
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,6 @@ from urllib.parse import quote, unquote
 
 from attrs import evolve, field, frozen
 
-from agent.log.chain import own_folder
 from agent.tools.output import size_in_words
 from agent.tools.snapshots.objects import LARGE, Objects
 from agent.tools.snapshots.trees import (
@@ -54,16 +54,14 @@ class Snapshot:
     made_again: tuple[str, ...] = ()
     unkept: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
-    trees: Trees | None = field(default=None, eq=False, repr=False)
+    trees: Trees = field(eq=False, repr=False, kw_only=True)
 
     def has(self, path: str) -> bool:
         """Return whether there was a file or folder of this path in the workspace. Raises SnapshotError."""
-        assert self.trees is not None
         return self.trees.find(self.tree, path) is not None
 
     def read(self, path: str) -> bytes:
         """Return what was in a file, by its path in the workspace. Raises SnapshotError."""
-        assert self.trees is not None
         entry = self.trees.find(self.tree, path)
         if entry is None or not entry.is_file or not entry.content:
             raise SnapshotError(f"the snapshot {self.name!r} has no file {path!r}")
@@ -88,14 +86,13 @@ class Snapshots:
         self._refs = self.folder / "refs" / "snapshots"
         self._exclude, self._limit = (*exclude, *self._agreed()), limit
         self._latest = ("", "")  # the content of the tree of the latest snapshot of this process, and its name
-        self._trees: Trees | None = None
 
     @classmethod
-    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str]) -> "Snapshots":
+    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str], home: Path) -> "Snapshots":
         """Return the snapshots of a workspace under the options of a preset."""
         further = options.get("allowed_paths", ()) if options.get("bounded") else ()
         exclude = tuple(options.get("snapshot_exclude", MADE_AGAIN))
-        return cls(root, own_folder(), further=further, exclude=exclude)
+        return cls(root, home, further=further, exclude=exclude)
 
     def take(
         self, run: str, moment: Moment, calls: tuple[str, ...] = (), *, background: bool = False,
@@ -113,16 +110,15 @@ class Snapshots:
                 )  # fmt: skip
                 tree = self._checked(walk, before)
                 name = self._next(run)
-                taken = Snapshot(
-                    name, moment, calls, tree, time.time(), background, tuple(walk.made_again), tuple(walk.unkept)
-                )
+                told = tuple(walk.made_again), tuple(walk.unkept)
+                taken = Snapshot(name, moment, calls, tree, time.time(), background, *told, trees=trees)
                 content = pack.add(_written(taken))
             self._refer(name, content)
             trees.objects.tidy()
             trees.known = walk.known
             self._latest = tree.content, name
             dropped = self._make_room(name)
-            return evolve(taken, told=(dropped,) if dropped else (), trees=trees)
+            return evolve(taken, told=(dropped,)) if dropped else taken
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -227,9 +223,11 @@ class Snapshots:
             if why := refused_file_system(place, os.stat(place).st_dev):
                 raise SnapshotError(f"{place} {why}, where snapshots are not safe; move it to a local disk")
 
+    @cached_property
+    def _trees(self) -> Trees:
+        return Trees(Objects(self.folder))
+
     def _opened(self) -> Trees:
-        if self._trees is None:
-            self._trees = Trees(Objects(self.folder))
         self._trees.objects.refresh()
         return self._trees
 
@@ -260,7 +258,6 @@ class Snapshots:
 
     def _make_room(self, newest: str) -> str:
         """Remove the oldest snapshots while all take more than the limit; return what to say about it."""
-        assert self._trees is not None
         if not self._is_too_large():
             return ""
         first = self.names(newest.rpartition("/")[0])[0]
@@ -275,7 +272,6 @@ class Snapshots:
         return f"removed the {dropped} oldest snapshots: all together had more than {size_in_words(self._limit)}"
 
     def _is_too_large(self) -> bool:
-        assert self._trees is not None
         if self._trees.objects.size() <= self._limit:
             return False
         folders = self._trees.known.values()

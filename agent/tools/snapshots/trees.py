@@ -110,12 +110,24 @@ class Trees:
         except (OSError, KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
 
-    def write_to(self, content: str, file: int) -> None:
-        """Write the content of a file into an open, empty one. Raises what `read` does, and OSError of the file."""
+    def _write_to(self, content: str, file: int) -> None:
         try:
             self.objects.write_to(content, file)
         except (KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
+
+    def make(self, entry: Entry, path: str, folder: int | None = None) -> None:
+        """Make a file or link at a new path, in an open folder. Raises what `read` does, and OSError of the file."""
+        if entry.is_link:
+            os.symlink(entry.content, path, dir_fd=folder)
+        else:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+            try:
+                self._write_to(entry.content, file)
+                os.fchmod(file, entry.mode & 0o7777)
+            finally:
+                os.close(file)
+        os.utime(path, ns=(entry.mtime, entry.mtime), dir_fd=folder, follow_symlinks=False)
 
     def find(self, tree: Entry, path: str) -> Entry | None:
         """Return what stood at a path in a workspace, or at an absolute one in a further root."""
@@ -355,6 +367,7 @@ def _text(name: str, handle: int) -> bytes:
     return b""
 
 
+MOUNTS = "/proc/self/mountinfo"
 REMOTE = frozenset(
     ["afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"]
 )
@@ -371,7 +384,7 @@ def refused_file_system(name: str, device: int) -> str:
 
 def _file_system(device: str) -> str:
     """Return the kind of file system on a device; empty where it is not known."""
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
         for line in mounts:
             fields, _, rest = line.partition(" - ")
             if fields.split()[2] == device:
