@@ -106,6 +106,26 @@ def test_facts_that_change_again_and_again_end_in_a_no() -> None:
     assert "changes again and again" in str(rejection.refusals)
 
 
+def test_while_the_lookup_of_a_call_is_held_it_keeps_its_sandbox_and_ends_with_its_rejection() -> None:
+    loop = Loop(hold(FactsRequested), gate(), objection(described(A), ASK), never(StopAsked))
+    loop.hear(described(A), YES)
+    questions = [ApprovalAsked(call, "again") for call in (A, B)]
+    assert [loop.can(event) for event in questions] == [False, True]
+    assert [loop.can(SandboxLifted(call, ("network",))) for call in (A, B)] == [False, True]
+    loop.hear(GateRejected(B, Refusals()))
+    assert not loop.can(questions[0])
+    loop.hear(GateRejected(A, Refusals()))
+    assert loop.can(questions[0])
+    assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given"]
+
+
+def test_only_the_lookup_of_the_same_call_is_refused_when_its_facts_change_again_and_again() -> None:
+    loop = Loop(gate(), objection(described(A), ASK), hold(FactsRequested))
+    loop.hear(described(A), YES)
+    often = [FactsRequested(call, action(call), 2) for call in (A, B)]
+    assert [len(loop.reasons(event)) for event in often] == [2, 1]  # one of them holds both
+
+
 @bthread
 def lifts_at_once() -> BThreadBody:
     """Lift the sandbox of A without asking, and take it back when its facts have changed."""

@@ -202,6 +202,8 @@ def again(*ids: str, polls: bool = False) -> tuple[ToolCall, ...]:
         (summarize_when_full(8), [FULL, committed()],
          "inference, other draft, answered, complete, stopped, limit, doom, failed"),
         (summarize_when_full(8), [FULL, OVER], ""),
+        (summarize_when_full(8), [FULL, OVER, PromptGiven("x")],
+         "inference, other draft, answered, complete, stopped, limit, doom, failed"),
         (summarize_when_full(8), [FULL, committed(text="x"), OVER], ""),
         *[
             (recover_from_overflow(True), [TOO_LONG, NO_DRAFT, SUMMED_UP, TOO_LONG, *between, TOO_LONG, NO_DRAFT],
@@ -314,6 +316,25 @@ def test_a_turn_without_a_draft_ends_the_run_with_the_reasons(because: object, e
     loop = Loop(converse())
     loop.hear(PromptGiven("x"), DraftsRefused(Refusals((Refusal("watcher", because),))))
     assert loop.events[-1] == ended
+
+
+def test_an_answer_that_says_nothing_and_a_turn_without_drafts_are_asked_for_again() -> None:
+    loop = Loop(converse())
+    for said in (PromptGiven("x"), committed(), DraftsSettled(), RunContinued(Refusals())):
+        loop.hear(said)
+        assert loop.story[-1] == ("run_continued" if isinstance(said, RunContinued) else "inference_requested")
+    assert loop.hear(committed(text="Done."))[-1] == "run_ended"
+
+
+@bthread
+def never(events: type[Event]) -> BThreadBody:
+    yield sync(refuse=events, because="not today")
+
+
+def test_an_inference_that_a_b_thread_refuses_ends_the_run_with_its_reason() -> None:
+    loop = Loop(converse(), never(InferenceRequested))
+    loop.hear()
+    assert loop.events[-1] == RunEnded("failed", "inference_refused", "never: not today")
 
 
 def test_half_a_text_is_the_text_of_the_run_that_fails_for_it() -> None:
