@@ -159,6 +159,9 @@ def test_a_call_that_another_b_thread_has_answered_does_not_start() -> None:
     loop = Loop(hold(ToolStarted), carry_out(A), never(StopAsked))
     loop.hear(GateApproved(A, action(A)), CallAnswered("b", ToolResult("")), CallAnswered("a", ToolResult("no")))
     assert loop.hear(FollowUpGiven("let go"), finished(A)) == ["follow_up_given", "tool_finished:a"]
+    loop = Loop(hold(ToolStarted), carry_out(A))
+    loop.hear(GateApproved(A, action(A)), CallAnswered("b", ToolResult("")))
+    assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given", "tool_started:a"]
 
 
 def test_the_gate_ends_with_a_rejection_by_another_b_thread_and_hears_of_its_call_only() -> None:
