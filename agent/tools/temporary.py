@@ -50,16 +50,14 @@ def make_folder(kind: str, parent: str | None = None) -> TemporaryFolder:
 
 @frozen
 class LastingFolder:
-    """A folder that stays unless the folders in it are empty."""
+    """A folder that stays unless the folders in it hold no file."""
 
     path: str
 
     def remove(self) -> None:
-        """Remove it if nothing is in the folders in it."""
-        with suppress(OSError):  # it is gone, or cannot be read
-            inside = [os.path.join(self.path, name) for name in os.listdir(self.path)]
-            if not any(os.listdir(folder) for folder in inside if os.path.isdir(folder)):
-                shutil.rmtree(self.path)
+        """Remove it if no file is in the folders in it, in which places to mount something may be left."""
+        if not any(files for folder, _, files in os.walk(self.path) if folder != self.path):
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def make_lasting_folder(parent: str) -> LastingFolder:

@@ -150,7 +150,7 @@ class Sandbox:
 
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
     folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
-    scratches: a folder in which it stays instead, if anything is in it.
+    scratches: a folder in which it stays instead, if a file is in it.
     """
 
     writable: tuple[str, ...]
