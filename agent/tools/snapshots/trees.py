@@ -19,6 +19,12 @@ class SnapshotError(AgentError):
     """A snapshot cannot be taken, found or restored; the message names what is in the way, and the cure."""
 
 
+class TooLargeError(SnapshotError):
+    """The workspace is too large to be kept as a whole. leave_out: the paths without which it is not."""
+
+    leave_out: tuple[str, ...] = ()
+
+
 class Entry(NamedTuple):
     """A name in a folder, with its status as `lstat` gives it (times in nanoseconds).
 
@@ -162,7 +168,7 @@ class Walk:
         self.made_again: list[str] = []
         self.unkept: list[str] = []
         self._before, self._pack, self._exclude, self._own = before, pack, exclude, own
-        self._budget = self._left = budget
+        self._left = budget
         self._is_cancelled = is_cancelled
         self._recent = time.time_ns() - JUST_NOW
         self._handles: list[tuple[str, int]] = []  # the folders from the root to where the walk is
@@ -259,7 +265,8 @@ class Walk:
 
     def _is_named(self, name: str) -> bool:
         """Return whether the user leaves this name or path out."""
-        return name not in MADE_AGAIN and (name in self._exclude or self._path(name) in self._exclude)
+        path = self._path(name)
+        return name not in MADE_AGAIN and not {name, path, f"./{path}"}.isdisjoint(self._exclude)
 
     def _can_be_made_again(self, name: str, handle: int) -> bool:
         if name not in self._exclude:
@@ -324,10 +331,7 @@ class Walk:
         """Keep what an open file holds; return nothing if it changed within a tick of the clock of its file system."""
         self._left -= status.st_size
         if self._left < 0:
-            raise SnapshotError(
-                f"the workspace has more than {size_in_words(self._budget)} that would have to be kept; "
-                "begin in a smaller folder, or name what is left out in snapshot_exclude"
-            )
+            raise TooLargeError
         content = os.pread(file, status.st_size, 0)
         if status.st_ctime_ns >= self._recent and os.pread(file, status.st_size, 0) != content:
             return ""
