@@ -50,13 +50,13 @@ def make_folder(kind: str, parent: str | None = None) -> TemporaryFolder:
 
 @frozen
 class LastingFolder:
-    """A folder that stays unless the folders in it hold no file."""
+    """A folder that stays unless its folder `tmp` holds no file."""
 
     path: str
 
     def remove(self) -> None:
-        """Remove it if no file is in the folders in it, in which places to mount something may be left."""
-        if not any(files for folder, _, files in os.walk(self.path) if folder != self.path):
+        """Remove it if no file is in its `tmp`, in which places to mount something may be left."""
+        if not any(files for _, _, files in os.walk(os.path.join(self.path, "tmp"))):
             shutil.rmtree(self.path, ignore_errors=True)
 
 
