@@ -350,10 +350,9 @@ class BProgram:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        is_alive = self._phase == "alive"
-        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
+        turn_is_now = not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
-        if is_alive and not self._scheduler.living:
+        if self._phase == "alive" and not self._scheduler.living:
             self._drop_posts()
         elif turn_is_now:
             self._asking(self._next_post)
