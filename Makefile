@@ -24,7 +24,7 @@ INSTALL := -m pip --disable-pip-version-check install --constraint constraints.t
 OR_SAY := > $(LOG) 2>&1 || { \
 	echo "This setup downloads packages, and pip could not: is there a network? See $(LOG)." >&2; exit 1; }
 
-.PHONY: help demo screens check quick test lint verify presets laws adversary mutants settings agentdojo neighbours \
+.PHONY: help demo screens check quick test suite lint verify presets laws adversary mutants settings agentdojo neighbours \
 	versions verified results bench docs clean
 
 help: ## list these targets
@@ -42,7 +42,10 @@ check: $(READY) ## lint, types and the quick tests, side by side (half a minute)
 quick: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --durations 5 --durations-min 0.25 -m 'not slow' $(ARGS)
 
-test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
+test: $(READY) ## run everything that has to hold: lint, and beside it the whole suite, on all processors
+	@$(MAKE) --no-print-directory --jobs 2 lint suite
+
+suite: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --dist loadscope --durations 20 --durations-min 1 $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
@@ -58,7 +61,7 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	CASES=$(or $(CASES),5000) $(BIN)/python -m pytest -q -n 0 --timeout 0 --hypothesis-profile default \
-		tests/agent/session/test_laws.py
+		tests/agent/session/test_laws.py tests/agent/session/test_undo_laws.py
 
 adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)

@@ -94,7 +94,8 @@ class Action:
     `needs`: those without which it would fail. `own`: files and folders of the agent itself, absolute, with links
     followed. `opaque`: the tool's effects are unknown. `contents` maps files that it would run, and that a command
     could have changed, to digests of their content. `kept`: folders, absolute and with links followed, of which a
-    snapshot is taken before the call starts, so that every change in them can be undone. `disk`: further facts.
+    snapshot is taken before the call starts, so that every change in them can be undone, but for the files and folders
+    with the names or paths in `unkept`. `disk`: further facts.
     """
 
     tool: str
@@ -118,6 +119,7 @@ class Action:
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
     contents: Facts = field(default=NO_FACTS, converter=_facts, metadata=MOSTLY_ABSENT)
     kept: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    unkept: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
 
     @property
     def content(self) -> str:

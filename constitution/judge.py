@@ -68,7 +68,7 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
     if finding.effect is Effect.READ and _is_output(finding.path, action, policy):
         return Verdict.allow()
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
-    verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding.path or finding.repository, action.kept))
+    verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding, action))
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
 
 
@@ -106,9 +106,20 @@ def findings_of(action: Action) -> "Examination":
     return examined(action)
 
 
-def _is_kept(path: str, kept: tuple[str, ...]) -> bool:
-    """Return whether a snapshot holds everything at a path, so that its loss can be undone."""
-    return UNKNOWN not in path and any(is_within(path, folder) for folder in kept if path)
+def _is_kept(finding: Finding, action: Action) -> bool:
+    """Return whether a snapshot holds everything that is concerned, so that its loss can be undone."""
+    path = finding.path or finding.repository
+    if UNKNOWN in path or not any(is_within(path, folder) for folder in action.kept if path):
+        return False
+    return not any(_may_hold(path, name, is_all=not finding.path) for name in action.unkept)
+
+
+def _may_hold(path: str, name: str, *, is_all: bool) -> bool:
+    """Return whether a path is a file of this name or path, or in one, or can hold one; is_all: anything around it."""
+    if name.startswith("/"):
+        folder = path.partition("*")[0].rpartition("/")[0] if "*" in path else path
+        return is_all or is_within(path, name) or is_within(name, folder)
+    return is_all or name in path.split("/")
 
 
 def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy, *, is_kept: bool = False) -> Verdict:

@@ -12,7 +12,7 @@ from agent.cli.runs import find_log, runs_folder
 from agent.cli.screen import Screen, screen_on, visible
 from agent.history.changes import FileHistory, difference, file_history, shown
 from agent.log.reading import read_log
-from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.trees import SnapshotError, is_below
 from agent.tools.snapshots.undo import Change, Undone, changes_since, undo
 
 
@@ -33,7 +33,7 @@ def _undo(arguments: Namespace, screen: Screen) -> int:
     else:
         name = kept.before(kept.last_prompt if arguments.to is None else arguments.to)
     root = Path(kept.snapshots.root)
-    paths = [_in_workspace(file, root) for file in files]
+    paths = [_kept_path(file, kept.snapshots.roots) for file in files]
     if missing := [each for each in paths if not (os.path.lexists(root / each) or kept.snapshots.get(name).has(each))]:
         raise Mistake(f"there is no {missing[0]} in {root}, and there was none; see {called('diff', str(path))}")
     undone = undo(kept.snapshots, name, paths=paths, force=arguments.force or arguments.redo, git=arguments.git)
@@ -55,12 +55,14 @@ def _log_and_files(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
         raise
 
 
-def _in_workspace(file: str, root: Path) -> str:
-    """Return the path of a file in the workspace. Raises Mistake for one that is not in it."""
-    path = Path(file).absolute() if Path(file).absolute().is_relative_to(root) else root / file
-    if not path.is_relative_to(root) or ".." in path.parts:
-        raise Mistake(f"{file} is not in the workspace {root}")
-    return str(path.relative_to(root))
+def _kept_path(file: str, roots: Sequence[str]) -> str:
+    """Return the path of a file in the workspace, or an absolute one in a further root. Raises Mistake for others."""
+    path = os.path.abspath(file)
+    if not any(is_below(path, root) for root in roots):
+        path = os.path.normpath(os.path.join(roots[0], file))
+    if not any(is_below(path, root) for root in roots):
+        raise Mistake(f"{file} is not in the workspace {roots[0]}")
+    return path.removeprefix(roots[0]).strip("/") if is_below(path, roots[0]) else path
 
 
 def _latest_undo(kept: FileHistory) -> str:

@@ -114,7 +114,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     if not (tool.marks or tool.argv):
         return facts
     if call.category != "read":  # before which no snapshot is taken
-        facts = evolve(facts, kept=toolbox.kept)
+        facts = evolve(facts, kept=toolbox.kept, unkept=toolbox.unkept)
     facts = _looked_up(facts, call.arguments, tool, workspace)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing

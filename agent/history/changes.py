@@ -164,7 +164,8 @@ class FileHistory:
 def history_of(recorded: RecordedRun) -> FileHistory:
     """Return the files of a run whose records are still to be taken; those of a branch begin with its workspace."""
     begun = (recorded.header.get("branch") or {}).get("files", 0)
-    return FileHistory(Snapshots(str(recorded.header.get("workspace")), own_folder()), begun)
+    options = recorded.header.get("configuration") or {}
+    return FileHistory(Snapshots.under(options, str(recorded.header.get("workspace")), own_folder()), begun)
 
 
 def file_history(recorded: RecordedRun) -> FileHistory:

@@ -191,7 +191,8 @@ class Preset:
     and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters that the model is
     shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
     commands if the machine can, and a yes lifts the rights in the question; "strict" begins no run without a sandbox,
-    and lifts nothing. `snapshots`: the workspace is kept before each call that may change files. `snapshot_exclude`:
+    and lifts nothing. `snapshots`: the workspace is kept before each call that may change files; if not, each such call
+    is asked about; none: neither, for files that are thrown away. `snapshot_exclude`:
     names or paths that are left out; usual names only where git ignores them and their tool's mark is there.
     """
 
@@ -252,7 +253,7 @@ class Preset:
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     sandbox: Literal["off", "on", "strict"] = "off"
-    snapshots: bool = True
+    snapshots: bool | None = True
     snapshot_exclude: tuple[str, ...] = field(default=tuple(MADE_AGAIN), converter=_texts)
     # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
@@ -294,13 +295,14 @@ class Preset:
     def rules(self, judge: Judgement | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
-        judging = None if policy is None else judge or Judge(policy)
+        judging = None if policy is None else judge or Judge(policy, self.snapshots is not False)
         return tuple(rule for choose in RULES if (rule := choose(self, judging)) is not None)
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths and mode; None if nothing is judged."""
         if self.policy is None:
-            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else None
+            judged = NO_RULES if self.snapshots is False else None
+            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else judged
         policy = evolve(
             POLICIES[self.policy],
             allowed_roots=self.allowed_paths,

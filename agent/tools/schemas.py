@@ -582,8 +582,11 @@ def foreign_shape(written: Mapping[str, Any]) -> Shape:
         raise ToolError("tools that exist as a schema only need the extra 'mcp': pip install 'bpagent[mcp]'") from error
     if written.get("type") != "object":
         raise ToolError("the parameters of a tool are an object; its schema says something else")
+    schema = dict(written)
+    is_older = "$schema" not in schema and not jsonschema_rs.meta.is_valid(schema)  # where none is named: the newest
+    draft = jsonschema_rs.Draft7Validator if is_older else jsonschema_rs.validator_for
     try:
-        validator = jsonschema_rs.validator_for(dict(written), retriever=_refuse)
+        validator = draft(schema, retriever=_refuse)
     except ValueError as error:
         raise ToolError(f"no JSON Schema that can be used: {' '.join(str(error).split())[:300]}") from error
     return Shape(

@@ -345,6 +345,22 @@ def measure_snapshots(size: float = 1.0) -> Iterator[Row]:
                 Aim(at_most=3, of="ratio"),
             )  # fmt: skip
 
+    yield after_many_calls(scaled(400, size))
+
+
+def after_many_calls(calls: int) -> Row:
+    """Return what the snapshots around the last calls of a run take, beside those around its first ones."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "tree", "file")
+        file.parent.mkdir()
+        snapshots, costs = Snapshots(file.parent, Path(folder, "home")), []
+        for number in range(calls):
+            file.write_text(f"{number}\n" * 100)
+            costs.append(fastest(taking(snapshots), rounds=1)[0])
+    tenth = calls // 10
+    first, last = (1000 * sum(some) / tenth for some in (costs[:tenth], costs[-tenth:]))
+    return Row(f"snapshot after {calls} calls", last, "ms", first, "the first tenth", Aim(at_most=1.5, of="ratio"))
+
 
 def taking(snapshots: Snapshots) -> Prepare:
     """Return what takes one more snapshot."""

@@ -131,6 +131,16 @@ def test_policies_that_demand_more_ask_also_where_the_workspace_is_kept() -> Non
     assert judge(action, DEFAULT.with_rules(own)).rule == "mine"
 
 
+@rows("unkept, command", [
+    ("/ws/data/big", "rm -rf *"), ("/ws/data", "rm data/.env"), ("data", "rm data/.env"), ("data", "git reset --hard"),
+])  # fmt: skip
+def test_what_the_user_leaves_out_of_snapshots_does_not_count_as_kept(unkept: str, command: str) -> None:
+    action = Action("bash", "write", "/ws", home="/home/me", command=command, kept=("/ws",))
+
+    assert judge(action).level is Level.allow
+    assert judge(evolve(action, unkept=(unkept,))).level is Level.ask
+
+
 def test_history_outside_of_what_is_kept_is_not_lost_unasked() -> None:
     """A workspace within a repository, and a worktree of one elsewhere."""
     action = Action("bash", "write", "/ws", home="/home/me", command="cd a; git reset --hard", kept=("/ws",))

@@ -4,6 +4,7 @@ The first two tests are about the documents; the others show that the runner of 
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -48,6 +49,19 @@ def test_every_code_block_runs(document: Path) -> None:
 @rows("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document: Path) -> None:
     assert documents.broken_links(document.read_text(encoding="utf-8"), document.parent) == []
+
+
+def test_what_a_reader_is_sent_to_see_stands_in_the_file_beside_it() -> None:
+    page = (ROOT / "docs/reading.md").read_text("utf-8")
+    rows_of_files = re.findall(r"^\|[^|]*\| \[(\S+)\].*\| (.+) \|$", page, re.M)
+    missing = [
+        f"{path}: {name}"
+        for path, words in rows_of_files
+        for name in re.findall(r"`(\w+)`", words)
+        if not re.search(rf"^ *(class|def) {name}\b", (ROOT / path).read_text("utf-8"), re.M)
+    ]
+
+    assert (len(rows_of_files), missing) == (10, [])
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:

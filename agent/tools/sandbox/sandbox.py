@@ -40,7 +40,7 @@ from agent.tools.sandbox.permissions import (
     kept_places,
     writable_by,
 )
-from agent.tools.temporary import make_folder, remove_abandoned
+from agent.tools.temporary import make_folder, make_lasting_folder, remove_abandoned
 from agent.vocabulary.errors import CannotStart
 
 # Limits of resources.
@@ -150,6 +150,7 @@ class Sandbox:
 
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
     folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
+    scratches: a folder in which it stays instead, if anything is in it.
     """
 
     writable: tuple[str, ...]
@@ -157,14 +158,15 @@ class Sandbox:
     denied: tuple[str, ...] = ()
     strict: bool = False
     limits: ResourceLimits = LIMITS
+    scratches: str = ""
     scratch: str = field(init=False)
     _loopback: Namespaces | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
-        folder = make_folder("scratch")
-        finalize(self, folder.remove)
+        folder = make_lasting_folder(self.scratches) if self.scratches else make_folder("scratch")
         self.scratch = os.path.join(folder.path, "tmp")
+        finalize(self, folder.remove)
         os.mkdir(self.scratch)
         if self.level == "bubblewrap":
             bubblewrap.write_filters(folder.path)
@@ -255,7 +257,7 @@ class Sandbox:
 
 
 def make_sandbox(
-    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
+    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = (), scratches: str = ""
 ) -> Sandbox | None:
     """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
     if wanted == "off":
@@ -263,7 +265,7 @@ def make_sandbox(
     level = achieved()
     if wanted == "strict" and level == "none":
         raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict")
+    return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict", scratches=scratches)
 
 
 def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:

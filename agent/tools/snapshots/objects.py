@@ -1,7 +1,8 @@
 """Contents by their SHA-256 names, in packs of git's format: `git --git-dir FOLDER cat-file -p NAME` reads them too.
 
-Packs are written here and not by git: a loose object for each file takes 5 times as long and 4 times the room, git need
-not be installed, and no configuration, hook, filter or attribute of a workspace can reach it.
+Packs are written here: 10,000 files of 1 KB took 0.6 s and 0.7 MB; `git fast-import` took 1.1 s, dulwich 2.0 s (and
+0.15 s to import), `git hash-object -w` 3.7 s and 41 MB, dulwich's loose objects 17.5 s. Besides git need not be
+installed, and no configuration, hook, filter or attribute of a workspace can reach it.
 """
 
 import fcntl
@@ -20,6 +21,10 @@ CLONE = 0x40049409  # the FICLONE of Linux: two files share their blocks until o
 
 CONFIGURATION = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
 
+EXTENTS = 0xC020660B  # the FIEMAP of Linux: where the blocks of a file lie
+EXTENT = struct.Struct("=20xI8xQQQ16xI12x")  # the answer for one part: how many there are, start, place, length, flags
+SHARED = 0x2000
+
 Place = tuple[Path, int, int]
 """A pack, and where an object begins and ends in it."""
 
@@ -30,7 +35,7 @@ class Objects:
     def __init__(self, folder: Path) -> None:
         self._packs, self._large = folder / "objects" / "pack", folder / "large"
         self._places: dict[str, Place] = {}
-        self._read: set[Path] = set()
+        self._read: set[str] = set()  # the names of indices
         for made in (self._packs, self._large, folder / "refs"):
             made.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in (("config", CONFIGURATION), ("HEAD", "ref: refs/heads/none\n")):
@@ -39,12 +44,14 @@ class Objects:
 
     def refresh(self) -> None:
         """Read the indices of packs that other processes have written, and forget those that they have removed."""
-        present = set(self._packs.glob("*.idx"))
+        present = {name for name in os.listdir(self._packs) if name.endswith(".idx")}
         if self._read - present:
-            self._places, self._read = {}, set()
+            self._places = {name: place for name, place in self._places.items() if _index_of(place[0]) in present}
+        self._read &= present
         for index in present - self._read:
-            self._places |= _places(index)
-            self._read.add(index)
+            with suppress(FileNotFoundError):  # another process has just merged it
+                self._places |= _places(self._packs / index)
+                self._read.add(index)
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -53,10 +60,18 @@ class Objects:
         """Return a content. Raises OSError or KeyError where it is missing, ValueError where it is damaged."""
         if name not in self._places:
             return (self._large / name).read_bytes()
-        content = _content(_raw(*self._places[name]))
+        content = _content(self._raw(name))
         if name_of(content) != name:
             raise ValueError(f"the kept content {name} is damaged")
         return content
+
+    def _raw(self, name: str) -> bytes:
+        """Return an object as it stands in a pack, which another process may have merged meanwhile."""
+        try:
+            return _part(*self._places[name])
+        except FileNotFoundError:
+            self.refresh()
+            return _part(*self._places[name])
 
     def write_to(self, name: str, file: int) -> None:
         """Write a content into an open, empty file. Raises what `read` does."""
@@ -78,21 +93,45 @@ class Objects:
             pack.path.unlink(missing_ok=True)
         self.refresh()
 
-    def add_large(self, file: int) -> str:
-        """Keep an open file as it is, by sharing its blocks where the file system can. Raises OSError."""
-        copy = self._large / f"new-{os.urandom(8).hex()}"
+    def add_large(self, file: int, room: int) -> tuple[str, int]:
+        """Keep an open file as it is; return its name, and the bytes that it took: none where its blocks are shared.
+
+        The name is empty for one that takes more than `room` bytes. Raises OSError.
+        """
+        copy, size = self._large / f"new-{os.urandom(8).hex()}", os.fstat(file).st_size
         try:
             with open(copy, "xb+") as kept:
-                _copy(file, kept.fileno())
+                if _share(file, kept.fileno()):
+                    size = 0
+                elif size > room:
+                    return "", 0
+                else:
+                    _copy(file, kept.fileno())
                 name = name_of_file(kept)
+            size = 0 if (self._large / name).exists() else size
             copy.replace(self._large / name)
         finally:
             copy.unlink(missing_ok=True)
-        return name
+        return name, size
 
     def size(self) -> int:
         """Return the bytes of all that is kept."""
-        return sum(file.stat().st_size for folder in (self._packs, self._large) for file in folder.iterdir())
+        return sum(file.stat().st_size for folder in (self._packs, self._large) for file in os.scandir(folder))
+
+    def real_size(self, current: Collection[str]) -> int:
+        """Return the bytes that all takes on the disk: blocks count once, and not if a `current` file has them, too."""
+        files = [*self._packs.iterdir(), *self._large.iterdir()]
+        taken = {place: length for file in files for place, length, _ in _extents(file)}
+        for file in files:
+            for place, _, is_shared in _extents(file) if file.name in current else ():
+                taken.pop(place if is_shared else 0, None)
+        return sum(taken.values())
+
+    def tidy(self) -> None:
+        """Merge small packs when there are many: each snapshot adds one, and a snapshot looks at every pack."""
+        small = [pack for pack in self._finished() if pack.stat().st_size < SMALL_PACK]
+        if len(small) > MOST_SMALL_PACKS:
+            self._merge(small, self._places.keys())
 
     def keep_only(self, names: Collection[str]) -> None:
         """Remove all other contents, at once."""
@@ -102,19 +141,29 @@ class Objects:
         for file in self._packs.iterdir():
             if file.suffix != ".idx" and not file.with_suffix(".idx").exists():
                 file.unlink()  # of a process that was killed
-        old = set(self._read)
-        if len(old) > MOST_PACKS or not self._places.keys() <= set(names):
-            with self.writing() as pack:
-                for name in names & self._places.keys():
-                    pack.copy(name, _raw(*self._places[name]))
-            for index in old - {pack.index}:
-                index.unlink()
-                index.with_suffix(".pack").unlink()
-            self.refresh()
+        needed = {pack for name, (pack, *_) in self._places.items() if name in names}
+        stale = {pack for name, (pack, *_) in self._places.items() if name not in names}
+        self._merge([pack for pack in self._finished() if pack in stale or pack not in needed], names)
+
+    def _finished(self) -> list[Path]:
+        return [index.with_suffix(".pack") for index in self._packs.glob("*.idx")]
+
+    def _merge(self, packs: Collection[Path], names: Collection[str]) -> None:
+        """Write what these packs hold of the names into one, and remove them."""
+        if not packs:
+            return
+        with self.writing() as merged:
+            for name in [name for name, (pack, *_) in self._places.items() if pack in packs and name in names]:
+                merged.copy(name, self._raw(name))
+        for pack in packs:
+            if pack.with_suffix(".idx") != merged.index:
+                pack.with_suffix(".idx").unlink()
+                pack.unlink()
+        self.refresh()
 
 
-MOST_PACKS = 200
-"""The packs from which on they are made into one; each snapshot with new content adds one."""
+MOST_SMALL_PACKS = 32
+SMALL_PACK = 16 * PIECE  # bytes; larger ones are not merged any more
 
 
 class Pack:
@@ -216,7 +265,11 @@ def _places(index: Path) -> dict[str, Place]:
     return {names[32 * n : 32 * n + 32].hex(): (pack, start, ends[start]) for n, start in enumerate(starts)}
 
 
-def _raw(pack: Path, start: int, end: int) -> bytes:
+def _index_of(pack: Path) -> str:
+    return f"{pack.name.removesuffix('.pack')}.idx"
+
+
+def _part(pack: Path, start: int, end: int) -> bytes:
     with open(pack, "rb", buffering=0) as file:
         return os.pread(file.fileno(), end - start, start)
 
@@ -226,10 +279,34 @@ def _write(file: int, content: bytes) -> None:
         content = content[os.write(file, content) :]
 
 
-def _copy(source: int, target: int) -> None:
-    """Copy an open file into an empty one, from its start. Raises OSError."""
-    with suppress(OSError):
+def _share(source: int, target: int) -> bool:
+    """Make an empty file share the blocks of another one; return False where the file system cannot."""
+    try:
         fcntl.ioctl(target, CLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _extents(path: Path) -> Iterator[tuple[int, int, bool]]:
+    """Yield the parts of a file: where each lies on the disk, its bytes, and whether other files share them."""
+    with open(path, "rb") as file:
+        status, start = os.fstat(file.fileno()), 0
+        while start < status.st_size:
+            request = struct.pack("=QQIIII", start, status.st_size - start, 1, 0, 1, 0).ljust(EXTENT.size)
+            try:
+                count, begin, place, length, flags = EXTENT.unpack(fcntl.ioctl(file, EXTENTS, request))
+            except OSError:  # this file system cannot say
+                count, begin, place, length, flags = 1, start, -status.st_ino, status.st_size - start, 0
+            if not count:
+                return
+            yield place, length, bool(flags & SHARED)
+            start = begin + length
+
+
+def _copy(source: int, target: int) -> None:
+    """Copy an open file into an empty one, from its start, or share its blocks. Raises OSError."""
+    if _share(source, target):
         return
     place = 0
     while piece := os.pread(source, PIECE, place):

@@ -4,7 +4,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import ELOOP, ENOENT, ENOTDIR
 from typing import NamedTuple
@@ -17,6 +17,12 @@ from agent.vocabulary.errors import AgentError
 
 class SnapshotError(AgentError):
     """A snapshot cannot be taken, found or restored; the message names what is in the way, and the cure."""
+
+
+class TooLargeError(SnapshotError):
+    """The workspace is too large to be kept as a whole. leave_out: the paths without which it is not."""
+
+    leave_out: tuple[str, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -104,48 +110,86 @@ class Trees:
         except (OSError, KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
 
-    def write_to(self, content: str, file: int) -> None:
-        """Write the content of a file into an open, empty one. Raises what `read` does, and OSError of the file."""
+    def _write_to(self, content: str, file: int) -> None:
         try:
             self.objects.write_to(content, file)
         except (KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
 
+    def make(self, entry: Entry, path: str, folder: int | None = None) -> None:
+        """Make a file or link at a new path, in an open folder. Raises what `read` does, and OSError of the file."""
+        if entry.is_link:
+            os.symlink(entry.content, path, dir_fd=folder)
+        else:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+            try:
+                self._write_to(entry.content, file)
+                os.fchmod(file, entry.mode & 0o7777)
+            finally:
+                os.close(file)
+        os.utime(path, ns=(entry.mtime, entry.mtime), dir_fd=folder, follow_symlinks=False)
+
     def find(self, tree: Entry, path: str) -> Entry | None:
-        """Return what stood at a path, relative to the folder `tree`."""
+        """Return what stood at a path in a workspace, or at an absolute one in a further root."""
         found: Entry | None = tree
-        for name in path.split("/") if path else ():
+        root = root_of(path, self.roots(tree))
+        names = path.removeprefix(root).split("/") if root or not path.startswith("/") else ["/"]
+        for name in filter(None, (root, *names)):
             found = self.entries(found.content).get(name) if found is not None and found.is_folder else None
         return found
 
+    def roots(self, tree: Entry) -> tuple[str, ...]:
+        """Return the further roots that are kept with a workspace: absolute paths beside the names in it."""
+        return tuple(name for name in self.entries(tree.content) if name.startswith("/"))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is that of a folder, or is in it. The workspace is "", further roots are absolute."""
+    return path == folder or (path.startswith(f"{folder}/") if folder else not path.startswith("/"))
+
+
+def root_of(path: str, roots: Iterable[str]) -> str:
+    """Return the further root in which a path is; empty for one in the workspace."""
+    return max((root for root in roots if is_below(path, root)), key=len, default="")
+
 
 class Walk:
-    """One walk over a folder: what is unchanged since the walk before costs a look at its status."""
+    """One walk over a workspace: what is unchanged since the walk before costs a look at its status.
+
+    own: devices and inodes of folders that are no part of the folder above them.
+    """
 
     def __init__(
-        self, before: Trees, pack: Pack, *, exclude: tuple[str, ...] = (), budget: int, own: tuple[int, int],
+        self, before: Trees, pack: Pack, *, exclude: tuple[str, ...] = (), budget: int,
+        own: Collection[tuple[int, int]],
         is_cancelled: Callable[[], bool],
     ) -> None:  # fmt: skip
         self.known: dict[str, Entries] = {"": NOTHING}
         self.made_again: list[str] = []
         self.unkept: list[str] = []
         self._before, self._pack, self._exclude, self._own = before, pack, exclude, own
-        self._budget = self._left = budget
+        self._left = budget
         self._is_cancelled = is_cancelled
         self._recent = time.time_ns() - JUST_NOW
         self._handles: list[tuple[str, int]] = []  # the folders from the root to where the walk is
         self._rules: dict[int, Rules] = {}
 
-    def tree(self, root: str, before: str) -> Entry:
-        """Return a folder with everything below it. before: the content of its entry in the walk before.
+    def tree(self, roots: Sequence[str], before: str) -> Entry:
+        """Return the first folder with everything below it, and beside its entries the further roots that are there.
 
-        Raises SnapshotError where it cannot be kept, and OSError.
+        before: the content of its entry in the walk before. Raises SnapshotError where it cannot be kept, and OSError.
         """
-        with self._opened("", root, None) as handle:
+        olds = self._before.entries(before)
+        there = [root for root in roots[1:] if os.path.isdir(root)]
+        others = {root: self._root(root, root, olds[root].content if root in olds else "") for root in there}
+        return self._root("", roots[0], before, others)
+
+    def _root(self, name: str, path: str, before: str, others: Entries = NOTHING) -> Entry:
+        with self._opened(name, path, None) as handle:
             status = os.fstat(handle)
             self._device = status.st_dev
-            content = self._folder(handle, "", before)
-            return Entry("", status.st_mode, 0, status.st_mtime_ns, 0, 0, content)
+            content = self._folder(handle, before, others)
+            return Entry(name, status.st_mode, 0, status.st_mtime_ns, 0, 0, content)
 
     @contextmanager
     def _opened(self, name: str, path: str, above: int | None) -> Iterator[int]:
@@ -161,12 +205,12 @@ class Walk:
             os.close(handle)
 
     def _path(self, name: str) -> str:
-        return "/".join([*(folder for folder, _ in self._handles[1:]), name])
+        return "/".join([*(folder for folder, _ in self._handles if folder), name])
 
-    def _folder(self, handle: int, path: str, before: str) -> str:
+    def _folder(self, handle: int, before: str, others: Entries = NOTHING) -> str:
         if self._is_cancelled():
             raise SnapshotError("the snapshot was cancelled")
-        olds, entries = self._before.entries(before), dict[str, Entry]()
+        olds, entries = self._before.entries(before), dict(others)
         with os.scandir(handle) as listed:
             for each in listed:
                 name = each.name
@@ -186,13 +230,12 @@ class Walk:
         return before
 
     def _entry(self, handle: int, name: str, status: os.stat_result, old: Entry | None) -> Entry | None:
-        """Return the entry of what has changed, or is a folder; None for the folder of the snapshots."""
+        """Return the entry of what has changed, or is a folder; None for the folder of the snapshots and for roots."""
         mode, size, mtime, ctime, inode = _status(status)
         if self._is_named(name):
-            self.made_again.append(self._path(name))
-            return Entry(name, mode, 0, mtime, 0, 0, "")
+            return self._left_out(name, mode, "named in snapshot_exclude")._replace(mtime=mtime)
         if stat.S_ISDIR(mode):
-            if (status.st_dev, inode) == self._own:
+            if (status.st_dev, inode) in self._own:
                 return None
             entry = Entry(name, mode, 0, mtime, 0, 0, self._below(handle, name, status, old))
             return old if entry == old else entry
@@ -200,7 +243,7 @@ class Walk:
             ctime = ctime if ctime < self._recent else 0
             return Entry(name, mode, size, mtime, ctime, inode, os.readlink(name, dir_fd=handle))
         if stat.S_ISREG(mode):
-            return self._file(handle, name, mode, size)
+            return self._file(handle, name, mode)
         return self._left_out(name, mode, NO_FILE)
 
     def _left_out(self, name: str, mode: int, why: str) -> Entry:
@@ -216,13 +259,14 @@ class Walk:
                 if self._can_be_made_again(name, opened):
                     self.made_again.append(self._path("").rstrip("/"))
                     return ""
-                return self._folder(opened, name, old.content if old is not None and old.is_folder else "")
+                return self._folder(opened, old.content if old is not None and old.is_folder else "")
         except PermissionError:
             return self._left_out(name, status.st_mode, "cannot be read").content
 
     def _is_named(self, name: str) -> bool:
         """Return whether the user leaves this name or path out."""
-        return name not in MADE_AGAIN and (name in self._exclude or self._path(name) in self._exclude)
+        path = self._path(name)
+        return name not in MADE_AGAIN and not {name, path, f"./{path}"}.isdisjoint(self._exclude)
 
     def _can_be_made_again(self, name: str, handle: int) -> bool:
         if name not in self._exclude:
@@ -254,20 +298,20 @@ class Walk:
             self._rules[handle] = read_rules(_text(".git/info/exclude", handle) + b"\n" + _text(".gitignore", handle))
         return self._rules[handle]
 
-    def _file(self, handle: int, name: str, mode: int, size: int) -> Entry:
+    def _file(self, handle: int, name: str, mode: int) -> Entry:
         """Keep a file as it was at one moment; one that is written all the time is kept as far as it was read."""
         try:
             file = os.open(name, READ, dir_fd=handle)
         except PermissionError:
             return self._left_out(name, mode, "cannot be read")
         try:
-            if self._is_too_much(size):
-                return self._left_out(name, mode, f"{TOO_LARGE} {size_in_words(size)}")
             for _ in range(TRIES):
                 status = os.fstat(file)
                 if not stat.S_ISREG(status.st_mode):
                     return self._left_out(name, status.st_mode, NO_FILE)
-                content = self._content(file, status)
+                content = self._large(file) if status.st_size >= LARGE else self._content(file, status)
+                if content is None:
+                    return self._left_out(name, mode, f"{TOO_LARGE} {size_in_words(status.st_size)}")
                 if content and _status(os.fstat(file)) == _status(status):
                     break
             else:
@@ -278,22 +322,16 @@ class Walk:
         ctime = status.st_ctime_ns if status.st_ctime_ns < self._recent else 0
         return Entry(name, status.st_mode, status.st_size, status.st_mtime_ns, ctime, status.st_ino, content)
 
-    def _is_too_much(self, size: int) -> bool:
+    def _large(self, file: int) -> str | None:
+        name, size = self._pack.objects.add_large(file, self._left)
         self._left -= size
-        if self._left < 0 and size < LARGE:
-            raise SnapshotError(
-                f"the workspace has more than {size_in_words(self._budget)} that would have to be kept; "
-                "begin in a smaller folder, or name what is left out in snapshot_exclude"
-            )
-        if self._left < 0:
-            self._left += size
-            return True
-        return False
+        return name or None
 
     def _content(self, file: int, status: os.stat_result) -> str:
         """Keep what an open file holds; return nothing if it changed within a tick of the clock of its file system."""
-        if status.st_size >= LARGE:
-            return self._pack.objects.add_large(file)
+        self._left -= status.st_size
+        if self._left < 0:
+            raise TooLargeError
         content = os.pread(file, status.st_size, 0)
         if status.st_ctime_ns >= self._recent and os.pread(file, status.st_size, 0) != content:
             return ""
@@ -329,6 +367,7 @@ def _text(name: str, handle: int) -> bytes:
     return b""
 
 
+MOUNTS = "/proc/self/mountinfo"
 REMOTE = frozenset(
     ["afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"]
 )
@@ -345,7 +384,7 @@ def refused_file_system(name: str, device: int) -> str:
 
 def _file_system(device: str) -> str:
     """Return the kind of file system on a device; empty where it is not known."""
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
         for line in mounts:
             fields, _, rest = line.partition(" - ")
             if fields.split()[2] == device:

@@ -4,14 +4,14 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from typing import Literal
 
 from attrs import field, frozen
 
-from agent.tools.snapshots.store import Snapshot, Snapshots
-from agent.tools.snapshots.trees import FOLDER, NOTHING, Entry, SnapshotError, Trees
+from agent.tools.snapshots.store import Snapshot, Snapshots, explained
+from agent.tools.snapshots.trees import FOLDER, NOTHING, Entry, SnapshotError, Trees, is_below, root_of
 
 Kind = Literal["new", "deleted", "changed"]
 CUT_OFF = ("a call that was cut off",)
@@ -21,7 +21,7 @@ UNDO = ("undo",)
 
 @frozen
 class Change:
-    """A path in the workspace that differs, before and after; None: it was not there.
+    """A path in the workspace, or an absolute one in a further root, that differs. None: it was not there.
 
     by: the ids of the calls that changed it, "background" for a process of the run; empty: no call of this run did.
     """
@@ -70,7 +70,6 @@ def has_same_bytes(one: Entry | None, other: Entry | None) -> bool:
 
 def changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """Return all that differs between two snapshots of a workspace, by path; folders and times as well."""
-    assert before.trees is not None
     return tuple(_differences(before.trees, "", before.tree, after.tree))
 
 
@@ -136,24 +135,23 @@ def undo(
     finish(snapshots)
     target = snapshots.get(name)
     now = snapshots.take(name.rpartition("/")[0], "undo", UNDO)
-    assert target.trees is not None
     since = changes_since(snapshots, name)
     differing = {each.path: each for each in changes(target, now) if _is_chosen(each, paths)}
     spared = set() if git else _spared_repositories(differing)
     left, plan = dict[str, str](), dict[str, Change]()
     for path, change in differing.items():
         touched = since.get(path)
-        if any(_is_below(path, repository) for repository in spared):
+        if any(is_below(path, repository) for repository in spared):
             continue
         if change.is_unkept:
             left[path] = "was not kept"
-        elif change.is_of_times and (touched is None or not touched.by):
+        elif not force and change.is_of_times and (touched is None or not touched.by):
             continue
         elif force or (touched is not None and touched.by and has_same_bytes(touched.after, change.after)):
             plan[path] = change
         else:
             left[path] = "was changed by something else than this run"
-    _hold_together(plan, left, now, target)
+    _hold_together(plan, left, now, snapshots.roots)
     if not plan:
         return Undone((), left, now.name, tuple(sorted(spared)))
     journal = _Journal(target.name, now.name, tuple(plan), f".bpagent-undo-{os.urandom(8).hex()}")
@@ -168,7 +166,8 @@ def finish(snapshots: Snapshots) -> tuple[str, ...]:
     journal = _Journal.read(snapshots)
     if journal is None:
         return ()
-    shutil.rmtree(os.path.join(snapshots.root, journal.staging), ignore_errors=True)
+    for root in snapshots.roots:
+        shutil.rmtree(os.path.join(root, journal.staging), ignore_errors=True)
     target, then = snapshots.get(journal.target), snapshots.get(journal.now)
     now = snapshots.take(target.name.rpartition("/")[0], "undo", UNDO)
     was = {each.path: each.after for each in changes(target, then)}
@@ -179,20 +178,16 @@ def finish(snapshots: Snapshots) -> tuple[str, ...]:
             plan[change.path] = change
         elif is_ours and (change.after is None or change.before is None or change.before.is_folder):
             plan[change.path] = change  # removed already, and not yet made
-    _hold_together(plan, left, now, target)
+    _hold_together(plan, left, now, snapshots.roots)
     return _Restoration(snapshots, journal, target, then, left).carry_out(plan)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def _is_chosen(change: Change, paths: Collection[str]) -> bool:
     """Return whether a path is one of those to restore, below one, or a missing folder above one."""
-    if not paths or any(_is_below(change.path, path) for path in paths):
+    if not paths or any(is_below(change.path, path) for path in paths):
         return True
     is_missing = change.before is not None and change.before.is_folder and change.after is None
-    return is_missing and any(_is_below(path, change.path) for path in paths)
+    return is_missing and any(is_below(path, change.path) for path in paths)
 
 
 def _spared_repositories(differing: Mapping[str, Change]) -> set[str]:
@@ -216,19 +211,18 @@ def _is_packed(folder: str, differing: Mapping[str, Change]) -> bool:
     return any(differing[path].before is None for path in packs)
 
 
-def _hold_together(plan: dict[str, Change], left: dict[str, str], now: Snapshot, target: Snapshot) -> None:
+def _hold_together(plan: dict[str, Change], left: dict[str, str], now: Snapshot, roots: Collection[str]) -> None:
     """Leave the folders that would not become empty, and what has no folder to be in."""
     for path in sorted(plan, reverse=True):
         change = plan[path]
         becomes_none = change.after is not None and change.after.is_folder and not _is_folder(change.before)
-        if becomes_none and any(other != path and _is_below(other, path) for other in left):
+        if becomes_none and any(other != path and is_below(other, path) for other in left):
             left[path] = "holds something that is left"
             del plan[path]
-    assert now.trees is not None
     for path in sorted(plan):
         above = os.path.dirname(path)
         there = plan[above].before if above in plan else now.trees.find(now.tree, above)
-        if plan[path].before is not None and not _is_folder(there):
+        if plan[path].before is not None and not _is_folder(there) and path not in roots:
             left[path] = "its folder is not there any more"
             del plan[path]
 
@@ -272,28 +266,25 @@ class _Restoration:
     target: Snapshot
     then: Snapshot
     left: dict[str, str]
-    files: dict[str, str] = field(factory=dict, init=False)
+    files: dict[str, tuple[str, int]] = field(factory=dict, init=False)  # by path: the new file's name and folder
 
     def carry_out(self, plan: Mapping[str, Change]) -> tuple[str, ...]:
         """Return the paths that are restored. Raises SnapshotError where the new files cannot be made."""
-        root = os.open(self.snapshots.root, FOLDER)
+        files = {path: each.before for path, each in plan.items() if each.before and not each.before.is_folder}
         try:
-            os.mkdir(self.journal.staging, 0o700, dir_fd=root)
-            staging = os.open(self.journal.staging, FOLDER, dir_fd=root)
-            try:
-                self._prepare(plan, staging)
-                self._each(sorted(plan, reverse=True), lambda path: self._remove(root, plan[path]))
-                self._each(sorted(plan), lambda path: self._place(root, staging, plan[path]))
-            finally:
-                os.close(staging)
-                shutil.rmtree(self.journal.staging, ignore_errors=True, dir_fd=root)
-            folders = {above for path in {"", *plan, *self.journal.paths} for above in (path, os.path.dirname(path))}
-            self._each(sorted(folders, reverse=True), lambda path: self._finish_folder(root, path))
-        except OSError as error:
+            with explained(self.snapshots.root, "nothing was undone: "), ExitStack() as stack:
+                roots = {self._root_of(path) for path in files}
+                staging = {root: stack.enter_context(self._staging(root)) for root in roots}
+                for number, (path, entry) in enumerate(files.items()):
+                    self.files[path] = str(number), staging[self._root_of(path)]
+                    self.target.trees.make(entry, *self.files[path])
+                self._each(sorted(plan, reverse=True), lambda path: self._remove(plan[path]))
+                self._each(sorted(plan), lambda path: self._place(plan[path]))
+        except SnapshotError:
             self.journal.remove(self.snapshots)
-            raise SnapshotError(f"nothing was undone: {error.filename}: {error.strerror}") from error
-        finally:
-            os.close(root)
+            raise
+        folders = {above for path in {"", *plan, *self.journal.paths} for above in (path, os.path.dirname(path))}
+        self._each(sorted(folders, reverse=True), self._finish_folder)
         self.journal.remove(self.snapshots)
         self.snapshots.take(self.target.name.rpartition("/")[0], "after", UNDO)
         return tuple(path for path, change in plan.items() if path not in self.left and not change.is_of_times)
@@ -306,81 +297,78 @@ class _Restoration:
                 except OSError as error:
                     self.left[path] = error.strerror or str(error)
 
-    def _prepare(self, plan: Mapping[str, Change], staging: int) -> None:
-        assert self.target.trees is not None
-        for number, (path, change) in enumerate(plan.items()):
-            entry = change.before
-            if entry is None or entry.is_folder:
-                continue
-            name = self.files[path] = str(number)
-            if entry.is_link:
-                os.symlink(entry.content, name, dir_fd=staging)
-            else:
-                file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=staging)
-                try:
-                    self.target.trees.write_to(entry.content, file)
-                    os.fchmod(file, entry.mode & 0o7777)
-                finally:
-                    os.close(file)
-            os.utime(name, ns=(entry.mtime, entry.mtime), dir_fd=staging, follow_symlinks=False)
+    def _root_of(self, path: str) -> str:
+        return root_of(path, self.snapshots.roots) or self.snapshots.root
 
-    def _remove(self, root: int, change: Change) -> None:
+    @contextmanager
+    def _staging(self, root: str) -> Iterator[int]:
+        """Yield a new folder on the file system of a root."""
+        path = os.path.join(root, self.journal.staging)
+        os.makedirs(path, 0o700)
+        staging = os.open(path, FOLDER)
+        try:
+            yield staging
+        finally:
+            os.close(staging)
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _remove(self, change: Change) -> None:
         """Remove what is there and must not be, or is a folder where there is to be none, or the reverse."""
         if change.after is None or (
             change.before is not None and not change.after.is_folder and not change.before.is_folder
         ):
             return
         if change.before is None or not change.before.is_folder or not change.after.is_folder:
-            with _folder_of(root, change.path) as (folder, name):
+            with self._folder_of(change.path) as (folder, name):
                 _check_unchanged(folder, name, change.after)
                 (os.rmdir if change.after.is_folder else os.unlink)(name, dir_fd=folder)
 
-    def _place(self, root: int, staging: int, change: Change) -> None:
+    def _place(self, change: Change) -> None:
         if change.before is None or not change.path:
             return
-        with _folder_of(root, change.path) as (folder, name):
+        with self._folder_of(change.path) as (folder, name):
             if change.path in self.files:
                 if change.after is None or not change.after.is_folder:
                     _check_unchanged(folder, name, change.after)
-                os.rename(self.files[change.path], name, src_dir_fd=staging, dst_dir_fd=folder)
+                new, staging = self.files[change.path]
+                os.rename(new, name, src_dir_fd=staging, dst_dir_fd=folder)
             elif not _is_folder(change.after):
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700, dir_fd=folder)
 
-    def _finish_folder(self, root: int, path: str) -> None:
+    def _finish_folder(self, path: str) -> None:
         """Give a folder its mode and time: those at the snapshot, or those before the undo if it is no part of it."""
-        assert self.target.trees is not None
         snapshot = self.target if path in self.journal.paths else self.then
         entry = self.target.trees.find(snapshot.tree, path)
         if _is_folder(entry) and entry is not None:
-            with suppress(FileNotFoundError, NotADirectoryError), _folder_at(root, path) as folder:
+            with suppress(FileNotFoundError, NotADirectoryError), self._folder_at(path) as folder:
                 os.fchmod(folder, entry.mode & 0o7777)
                 os.utime(folder, ns=(entry.mtime, entry.mtime))
 
-
-@contextmanager
-def _folder_at(root: int, path: str) -> Iterator[int]:
-    """Yield a folder of the workspace, reached without following a link."""
-    handle = os.dup(root)
-    try:
-        for name in path.split("/") if path else ():
-            inner = os.open(name, FOLDER, dir_fd=handle)
+    @contextmanager
+    def _folder_at(self, path: str) -> Iterator[int]:
+        """Yield a folder in a root, or the one above it, reached without following a link below the root."""
+        root = self._root_of(path)
+        is_above = path.startswith("/") and not is_below(path, root)
+        handle = os.open(path if is_above else root, FOLDER)
+        try:
+            for name in () if is_above else filter(None, path.removeprefix(root).split("/")):
+                inner = os.open(name, FOLDER, dir_fd=handle)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
             os.close(handle)
-            handle = inner
-        yield handle
-    finally:
-        os.close(handle)
 
-
-@contextmanager
-def _folder_of(root: int, path: str) -> Iterator[tuple[int, str]]:
-    """Yield the folder that holds a path, and the name in it; the folder can be written."""
-    above, _, name = path.rpartition("/")
-    with _folder_at(root, above) as folder:
-        mode = os.fstat(folder).st_mode
-        if mode & 0o300 != 0o300:
-            os.fchmod(folder, mode & 0o7777 | 0o300)
-        yield folder, name
+    @contextmanager
+    def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
+        """Yield the folder that holds a path, and the name in it; the folder can be written."""
+        above, _, name = path.rpartition("/")
+        with self._folder_at(above) as folder:
+            mode = os.fstat(folder).st_mode
+            if mode & 0o300 != 0o300:
+                os.fchmod(folder, mode & 0o7777 | 0o300)
+            yield folder, name
 
 
 def _check_unchanged(folder: int, name: str, entry: Entry | None) -> None:

@@ -349,6 +349,9 @@ SCHEMAS: list[dict[str, Any]] = [
     {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": {"type": "array"}}}},
     {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
      "properties": {"a": {"type": "array", "items": [{"type": "string"}, {"type": "array"}]}}},
+    {"type": "object", "properties": {"a": {"type": "array", "items": [{"type": "string"}], "additionalItems": False}}},
+    {"type": "object", "definitions": {"A": {"type": "array", "items": [True]}},
+     "properties": {"a": {"$ref": "#/definitions/A"}}},
     {"type": "object", "oneOf": [{"properties": {"a": {"type": "array"}}, "required": ["a"]},
                                  {"properties": {"b": {"type": "object"}}, "required": ["b"]}]},
     {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"a": {"type": "array"}}}}},
@@ -385,6 +388,15 @@ def test_schemas_are_sent_as_strict_providers_take_them_and_arguments_checked_by
     assert foreign_shape(schema).written == sent
     assert schema_for_models(sent) == sent
     assert ("a" in sent["properties"]) is ('"a"' in json.dumps(schema))
+
+
+def test_a_list_of_schemas_for_elements_is_of_an_older_draft_where_no_draft_is_named() -> None:
+    a = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}], "additionalItems": False}
+    shape = foreign_shape({"type": "object", "properties": {"a": a}})
+
+    assert shape.problems({"a": ["x", 1]}) == ()
+    assert shape.problems({"a": ["x", "y"]}) != ()
+    assert shape.problems({"a": ["x", 1, 2]}) != ()
 
 
 async def test_the_servers_own_schema_checks_and_a_long_description_is_cut() -> None:

@@ -11,8 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from hashlib import sha256
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,68 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.snapshots.objects import LARGE
+from agent.tools.snapshots import trees
+from agent.tools.snapshots.objects import LARGE, MOST_SMALL_PACKS
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.trees import SnapshotError
 from agent.tools.snapshots.undo import changes, changes_since, undo
-
-
-def digest(root: Path) -> dict[str, tuple[object, ...]]:
-    """Everything that counts of a folder: kinds, modes, times, links and contents."""
-    found: dict[str, tuple[object, ...]] = {}
-    for path in [root, *root.rglob("*")]:
-        status = path.lstat()
-        content = (
-            os.readlink(path) if path.is_symlink() else sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        )
-        found[str(path.relative_to(root))] = (status.st_mode, status.st_mtime_ns, content)
-    return found
-
-
-NAMES = ("a", "b", "ü", "c.py", "\udcff")
-
-
-class Edits:
-    """Random changes of a folder, as commands make them."""
-
-    def __init__(self, root: Path, seed: int) -> None:
-        self.root, self.chance = root, random.Random(seed)
-
-    def path(self) -> Path:
-        return self.root.joinpath(*self.chance.choices(NAMES, k=self.chance.randint(1, 3)))
-
-    def one(self) -> None:
-        path, edit = (
-            self.path(),
-            self.chance.choice(
-                [self.write, self.write, self.folder, self.link, self.remove, self.mode, self.move, self.touch]
-            ),
-        )
-        with suppress(OSError):
-            edit(path)
-
-    def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self.chance.randbytes(self.chance.choice([0, 1, 20])))
-
-    def folder(self, path: Path) -> None:
-        path.mkdir(parents=True)
-
-    def link(self, path: Path) -> None:
-        path.symlink_to(self.chance.choice(["a", "../nowhere", "/"]))
-
-    def remove(self, path: Path) -> None:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-    def mode(self, path: Path) -> None:
-        if not path.is_symlink():
-            path.chmod(self.chance.choice([0o755, 0o700] if path.is_dir() else [0o644, 0o600, 0o444, 0o755]))
-
-    def move(self, path: Path) -> None:
-        path.rename(self.path())
-
-    def touch(self, path: Path) -> None:
-        os.utime(path, ns=(5, self.chance.randrange(1 << 60)), follow_symlinks=False)
+from agent.tools.snapshots.worktree import make_worktree
+from tests.agent.losses import GIT, REPOSITORY, Edits, digest, shell
 
 
 def scene(
@@ -188,69 +132,6 @@ def call(store: Snapshots, change: Callable[[Path], object], name: str = "c1") -
     return before.name
 
 
-def shell(script: str) -> Callable[[Path], object]:
-    return lambda root: subprocess.run(["bash", "-c", script], cwd=root, check=True, capture_output=True)
-
-
-GIT = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
-REPOSITORY = f"""
-{GIT} init -q . && echo 'data/\n*.db\nnode_modules' > .gitignore && mkdir src data
-echo 1 > src/a.py && echo x > data/m.csv && echo db > app.db && echo draft > notes.txt
-{GIT} add -A && {GIT} commit -qm one && echo unsaved >> src/a.py
-mkdir -p lib/inner && echo 1 > lib/inner/f
-cd lib/inner && {GIT} init -q && {GIT} add f && {GIT} commit -qm in && cd ../..
-mkdir empty && ln -s src link && ln -s nowhere dangling && chmod 600 notes.txt
-mkdir -p "odd$(printf '\\n')name" && touch 'a b' -- -x
-"""
-
-LOSSES = """
-rm -rf data
-: > app.db
-rm -rf data/* src
-touch notes.txt; rm notes.txt
-echo mine > notes.txt
-git checkout -q src/a.py
-git clean -qfdx
-git reset -q --hard
-git stash -q -u
-mkdir ../lost; mv notes.txt ../lost
-mv data data2
-rm -rf lib
-rm -rf lib/inner/.git
-rm -rf .git/objects
-rm -rf .git
-rm .git/HEAD
-find . -type f -delete
-chmod -R 700 .
-ln -sf /etc/passwd notes.txt
-rm link; mkdir link
-rm -rf src; echo file > src
-rmdir empty
-mkdir -p new/deep/er; echo 1 > new/deep/er/f
-touch -d 2001-01-01 src/a.py
-python3 -c "open('app.db','r+').write('XX')"
-cp -r src src2; rm -rf src; mv src2 src
-truncate -s 9999 data/m.csv
-rm dangling; echo 1 > dangling
-git clone -q . copy
-sed -i s/1/2/ src/a.py
-""".strip().splitlines()
-"""Ways to lose work inside a workspace."""
-
-
-@pytest.mark.slow
-def test_undo_gives_back_every_byte_after_each_way_to_lose_work(root: Path, store: Snapshots) -> None:
-    shell(REPOSITORY)(root)
-    before, wrong = digest(root), []
-
-    for loss in LOSSES:
-        undone = undo(store, call(store, shell(loss)), git=True)
-        if undone.left or digest(root) != before:
-            wrong.append((loss, undone.left, sorted(digest(root).items() ^ before.items())[:4]))
-
-    assert wrong == []
-
-
 def test_a_repository_that_is_damaged_comes_back_and_one_that_is_whole_keeps_its_branches(
     root: Path, store: Snapshots
 ) -> None:
@@ -270,8 +151,10 @@ def test_a_repository_that_is_damaged_comes_back_and_one_that_is_whole_keeps_its
 
 
 def test_undo_leaves_what_the_user_changed_meanwhile_unless_forced(root: Path, store: Snapshots) -> None:
+    (root / "users").mkdir()
     for name in ("both", "after", "own", "gone"):
         (root / name).write_text("old")
+    before = digest(root)
 
     def agent(root: Path) -> None:
         for name in ("both", "after", "made", "gone"):
@@ -281,6 +164,7 @@ def test_undo_leaves_what_the_user_changed_meanwhile_unless_forced(root: Path, s
     first = call(store, agent)
     (root / "after").write_text("user's")
     (root / "own").write_text("user's")
+    (root / "users/mine").write_text("user's")
     (root / "folder/mine").write_text("user's")
     (root / "gone").unlink()
     states = digest(root)
@@ -293,14 +177,14 @@ def test_undo_leaves_what_the_user_changed_meanwhile_unless_forced(root: Path, s
         "own": other,
         "gone": other,
         "folder/mine": other,
+        "users/mine": other,
         "folder": "holds something that is left",
     }
     assert {path.name: path.read_text() for path in root.iterdir() if path.is_file()} == {
         "both": "old", "after": "user's", "own": "user's",
     }  # fmt: skip
     forced = undo(store, first, force=True)
-    assert (forced.left, sorted(path.name for path in root.iterdir())) == ({}, ["after", "both", "gone", "own"])
-    assert {path.read_text() for path in root.iterdir()} == {"old"}
+    assert (forced.left, digest(root)) == ({}, before)
     undo(store, undone.before, force=True)
     assert digest(root) == states
 
@@ -355,6 +239,38 @@ def test_what_is_no_file_or_too_large_is_told_and_left_alone(root: Path, tmp_pat
     assert told == ["larger: is too large to be kept: 40 MB", f"pipe: {no_file}", f"socket: {no_file}"]
     assert undo(store, name).left == {"larger": "was not kept", "pipe": "was not kept"}
     assert ((root / "large").read_bytes() == bytes(LARGE), (root / "socket").exists()) == (True, True)
+
+
+@pytest.fixture
+def sharing(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system on which files can share blocks."""
+    image, folder = tmp_path / "image", tmp_path / "mounted"
+    folder.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(150_000_000)
+    if shutil.which("mkfs.btrfs") is None or subprocess.run(["mkfs.btrfs", "-q", image], check=False).returncode:
+        pytest.skip("no btrfs can be made here")
+    if subprocess.run(["mount", "-o", "loop", image, folder], check=False, capture_output=True).returncode:
+        pytest.skip("no image can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.slow
+def test_a_large_file_that_shares_its_blocks_costs_only_what_has_changed_since(sharing: Path) -> None:
+    root = sharing / "work"
+    root.mkdir()
+    (root / "data").write_bytes(os.urandom(3 * LARGE))
+    store = Snapshots(root, sharing / "home", limit=LARGE)
+    before = digest(root)
+
+    name = call(store, shell("printf changed | dd of=data bs=1 seek=9999999 conv=notrunc status=none; sync"))
+
+    assert (store.get(name).unkept, len(store.names("run"))) == ((), 2)
+    assert (undo(store, name).left, digest(root)) == ({}, before)
+    (root / "data").unlink()
+    os.sync()
+    assert "oldest snapshots" in "".join(store.take("run", "before").told)
 
 
 MADE = [
@@ -433,6 +349,46 @@ def test_the_store_is_private_outside_of_the_workspace_and_readable_by_git(root:
     assert (b"\ntext\n" in told, b"eol=crlf" in told) == (True, True)
 
 
+def test_further_roots_are_kept_like_the_workspace_and_come_back_also_as_a_whole(root: Path, tmp_path: Path) -> None:
+    other, late, above = tmp_path / "other", tmp_path / "late", tmp_path / "above"
+    (other / "deep").mkdir(parents=True)
+    (other / "deep/a").write_text("old")
+    (above / "inner").mkdir(parents=True)
+    (root / "other").write_text("mine")
+    further = [str(path) for path in (other, late, above, above / "inner", root)]
+    store = Snapshots(root, tmp_path / "home", further=further)
+    before = [digest(path) for path in (root, other, above)]
+    name = call(store, shell("mv other ../other/moved; echo 2 > ../other/deep/a; mkdir ../late; touch ../late/x"))
+    changed = {change.path: change.kind for change in changes_since(store, name).values() if change.kind}
+
+    assert changed == {"other": "deleted", f"{other}/moved": "new", f"{other}/deep/a": "changed", f"{late}/x": "new"}
+    assert store.get(name).read(f"{other}/deep/a") == b"old"
+    undone = undo(store, name, paths=[str(other)])
+    assert sorted(undone.restored) == [f"{other}/deep/a", f"{other}/moved"]
+    assert undo(store, name).left == {}
+    assert ([digest(path) for path in (root, other, above)], late.exists()) == (before, False)
+    name = call(store, shell("rm -r ../other; touch ../above/inner/x"))
+    assert undo(store, name).left == {}
+    assert [digest(path) for path in (root, other, above)] == before
+    assert make_worktree(store.get(name), str(root), tmp_path / "copy") == ()
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["other"]
+
+
+@pytest.mark.slow
+def test_many_snapshots_lie_in_few_packs_and_each_can_be_read_by_another_process(
+    root: Path, store: Snapshots, tmp_path: Path
+) -> None:
+    other, names = Snapshots(root, tmp_path / "home"), []
+    for number in range(3 * MOST_SMALL_PACKS):
+        (root / "a").write_text(str(number))
+        names.append(store.take("run", "before").name)
+        if not number:
+            other.get(names[0])  # whose packs are merged afterwards
+
+    assert len([*(store.folder / "objects/pack").glob("*.pack")]) <= MOST_SMALL_PACKS
+    assert [other.get(name).read("a") for name in names] == [b"%d" % number for number in range(len(names))]
+
+
 def test_removing_a_run_removes_at_once_what_only_it_has_kept(root: Path, store: Snapshots) -> None:
     (root / "both").write_text("stays " * 9)
     store.take("one", "before")
@@ -471,8 +427,7 @@ def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
     monkeypatch.setenv("HOME", str(root.parent))
     cases = [
         (Snapshots(root, tmp_path / "file"), "file: Not a directory|file/snapshots"),
-        (Snapshots("/", tmp_path / "home"), "the workspace is /"),
-        (Snapshots(root.parent, tmp_path / "home"), "begin in a smaller folder"),
+        (Snapshots("/", tmp_path / "home", limit=4), "to leave the largest out: --option snapshot_exclude=./"),
         (Snapshots(tmp_path / "nowhere", tmp_path / "home"), "nowhere: No such file"),
         (Snapshots(root, tmp_path / "home", limit=4), "more than 4 bytes"),
     ]
@@ -486,6 +441,20 @@ def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
         Snapshots(root, tmp_path / "home").take("run", "before", is_cancelled=lambda: True)
 
 
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
+def test_a_network_file_system_is_refused_by_name(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    status = root.stat()
+    device = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
+    (tmp_path / "mounts").write_text(f"22 1 {device} / / rw shared:1 - {kind} server:/x rw\n")
+    monkeypatch.setattr(trees, "MOUNTS", str(tmp_path / "mounts"))
+
+    with pytest.raises(SnapshotError, match=rf"work lies on a network file system \({kind}\), where snapshots"):
+        Snapshots(root, tmp_path / "home").take("run", "before")
+    assert [*(tmp_path / "home").rglob("refs/snapshots/*")] == []
+
+
 def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:
     for name in ("data/big", "kept/big", "cache/x"):
         (root / name).parent.mkdir()
@@ -493,7 +462,8 @@ def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:
     store = Snapshots(root, tmp_path / "home", exclude=("data/big", "cache"))
     name = call(store, shell("echo 2 > data/big; echo 2 > kept/big; rm -r cache"))
 
-    assert sorted(store.get(name).made_again) == ["cache", "data/big"]
+    why = "named in snapshot_exclude"
+    assert sorted(store.get(name).unkept) == [f"cache: {why}", f"data/big: {why}"]
     assert undo(store, name).left == {"cache": "was not kept", "data/big": "was not kept"}
     assert [(root / each).read_text() for each in ("data/big", "kept/big")] == ["2\n", "1"]
 
@@ -568,6 +538,72 @@ def test_two_runs_in_one_folder_take_turns(root: Path, tmp_path: Path) -> None:
 
     assert {each.read("49") for each in taken} == {b"49"}
     assert [len(stores[0].names(f"run {number}")) for number in range(4)] == [6] * 4
+
+
+ON_A_FULL_DISK = """
+import os, subprocess, sys
+from pathlib import Path
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import undo
+def attempt(act):
+    try:
+        return act()
+    except SnapshotError as error:
+        return str(error)
+def mounted(name, size):
+    folder = Path(sys.argv[1], name)
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    return folder
+root, home = mounted("ws", 20_000_000), mounted("home", 2_000_000)
+store = Snapshots(root, home)
+(root / "old").write_bytes(os.urandom(1_000_000))
+(root / "mine").write_text("1")
+first = store.take("run", "before").name
+for size in (3_000_000, 10_000_000):
+    (root / "new").write_bytes(os.urandom(size))
+    print(attempt(lambda: store.take("run", "after")), len([*home.rglob("new-*")]))
+(root / "new").unlink()
+subprocess.run(["mount", "-o", "remount,ro", home], check=True)
+(root / "old").unlink()
+print(attempt(lambda: store.take("run", "after")))
+subprocess.run(["mount", "-o", "remount,rw", home], check=True)
+store.take("run", "after", ("c1",))
+with open(root / "filling", "wb", buffering=0) as file:
+    try:
+        while file.write(bytes(1000)):
+            pass
+    except OSError:
+        pass
+os.truncate(root / "filling", (root / "filling").stat().st_size - 4096)
+filling = (root / "filling").stat().st_size
+print(attempt(lambda: undo(Snapshots(root, home, exclude=("filling",)), first, paths=["old"])))
+print(sorted(path.name for path in root.iterdir()) == ["filling", "mine"], filling == (root / "filling").stat().st_size)
+(root / "filling").unlink()
+print(undo(store, first).restored, (root / "old").stat().st_size, store.names("run"))
+"""
+
+
+@pytest.mark.slow
+def test_on_a_full_or_read_only_disk_nothing_is_lost_and_all_goes_on_once_there_is_room(
+    tmp_path: Path, needs: Callable[[str], Path]
+) -> None:
+    mounting = (str(needs("unshare")), "-rm")
+    if subprocess.run([*mounting, "mount", "-t", "tmpfs", "none", str(tmp_path)], check=False).returncode:
+        pytest.skip("this system lets no user mount")
+
+    words = [*mounting, sys.executable, "-c", ON_A_FULL_DISK, str(tmp_path)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.replace(str(tmp_path), "")
+
+    full, store = "the disk is full; make room, or move BPAGENT_HOME", said.partition(":")[0]
+    assert said.splitlines() == [
+        *[f"{store}: {full} 0"] * 2,
+        f"{store}/lock: it is read-only",
+        f"nothing was undone: /ws: {full}",
+        "True True",
+        f"('old',) 1000000 {[f'run/{number:06}' for number in range(1, 6)]}",
+    ]
 
 
 BY_AN_ORDINARY_USER = """
