@@ -357,7 +357,7 @@ def after_many_calls(calls: int) -> Row:
         for number in range(calls):
             file.write_text(f"{number}\n" * 100)
             costs.append(fastest(taking(snapshots), rounds=1)[0])
-    tenth = calls // 10
+    tenth = max(1, calls // 10)
     first, last = (1000 * sum(some) / tenth for some in (costs[:tenth], costs[-tenth:]))
     return Row(f"snapshot after {calls} calls", last, "ms", first, "the first tenth", Aim(at_most=1.5, of="ratio"))
 
