@@ -151,8 +151,8 @@ AGENT = (
     _several("--secret", "NAME", "keep this variable's value out of the log"),
     _argument(
         "--sandbox",
-        choices=("off", "on", "strict"),
-        help="confine commands: where the machine can (on), or else refuse them (strict); see bpagent doctor",
+        choices=("off", "on", "required", "strict"),
+        help="confine commands: where the machine can (on), or begin no run (required), and lift nothing (strict)",
     ),
     _argument("--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"),
 )

@@ -19,7 +19,8 @@ from agent.cli.screen import Screen, screen_on, visible
 from agent.presets import PRESETS, PURPOSES, preset_named
 from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
-from agent.tools.sandbox.sandbox import LEVELS, LIMITS, RESOURCES, achieved, why_not
+from agent.tools.output import size_in_words
+from agent.tools.sandbox.sandbox import LEVELS, LIMITS, RESOURCES, achieved, open_at, why_not
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]
@@ -227,7 +228,9 @@ def _doctor(_: Namespace) -> Listing:
     found = {
         "sandbox": achieved(),
         "why_not": {level: why for level in LEVELS if level != "none" and (why := why_not(level))},
+        "open": open_at(achieved()),
         "limits": list(map(LIMITS.told, RESOURCES)),
+        "free": _free_space(runs_folder()),
         "programs": {name: shutil.which(name) for name in PROGRAMS},
         "settings": _programs_of_settings(),
         "runs": str(runs_folder()),
@@ -235,6 +238,12 @@ def _doctor(_: Namespace) -> Listing:
         "key": bool(os.environ.get("OPENAI_API_KEY")),
     }
     return [found], lambda screen: _show_machine(screen, found)
+
+
+def _free_space(folder: Path) -> int:
+    """Return the bytes that are free where a folder is, or would be."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    return shutil.disk_usage(there).free
 
 
 def _programs_of_settings() -> dict[str, dict[str, list[str]]]:
@@ -254,8 +263,12 @@ def _show_machine(screen: Screen, found: Data) -> None:
     screen.line(f"sandbox: {found['sandbox']}" if confined else "sandbox: none; commands run unconfined", "title")
     for level, why in found["why_not"].items():
         screen.line(f"  {level}: no: {why}", "system")
+    if found["open"]:
+        screen.paragraph(f"  commands can: {'; '.join(found['open'])}")
     if confined:
         screen.paragraph(f"  limits: {', '.join(found['limits'])}")
+    screen.line("snapshots", "title")
+    screen.line(f"  beside the runs, {size_in_words(found['free'])} free", "system")
     screen.line("programs", "title")
     for name, place in found["programs"].items():
         screen.line(f"  {name}: {place or 'missing'} ({PROGRAMS[name]})", "system")

@@ -41,6 +41,7 @@ from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool
+from agent.tools.sandbox.sandbox import open_secrets
 from agent.tools.snapshots.trees import SnapshotError
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest, one_of
@@ -445,10 +446,12 @@ class UserInterface:
 def introduction(agent: Agent) -> str:
     """Return the introduction of an agent: model, preset, workspace and log, a line each."""
     said = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-    unconfined = (
-        "\nsandbox none: commands run unconfined, see bpagent doctor" if agent.toolbox.sandbox == "none" else ""
-    )
-    return f"{said}{unconfined}\nlog {agent.log_path}"
+    level, root = agent.toolbox.sandbox, agent.toolbox.workspace.root
+    if level == "none":
+        said += "\nsandbox none: commands run unconfined, see bpagent doctor"
+    elif readable := open_secrets(level, root):
+        said += f"\nsandbox landlock: it cannot hide {', '.join(readable)}, so commands can read them"
+    return f"{said}\nlog {agent.log_path}"
 
 
 def tell_failure(error: Exception) -> None:

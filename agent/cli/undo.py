@@ -14,6 +14,7 @@ from agent.history.changes import FileHistory, difference, file_history, shown
 from agent.log.reading import read_log
 from agent.tools.snapshots.trees import SnapshotError, is_below
 from agent.tools.snapshots.undo import Change, Undone, changes_since, undo
+from constitution.zones import is_work_that_runs
 
 
 def execute(arguments: Namespace) -> int:
@@ -130,7 +131,13 @@ def summary_of(changes: Iterable[Change]) -> str:
 
 
 def how_to_undo(changes: Iterable[Change], log: Path | None) -> str:
-    """Return what a run changed in words, and the command that takes it back; empty if it changed nothing."""
-    summary = summary_of(each for each in changes if each.by)
+    """Return what a run changed in words, and the command that takes it back; empty if it changed nothing.
+
+    Files that run when their tool is called next are named.
+    """
+    ours = [each for each in changes if each.by]
+    summary = summary_of(ours)
+    run_later = [each.path for each in shown(ours) if is_work_that_runs(each.path)]
+    look = f"; look at what runs later: {', '.join(map(visible, run_later))}" if run_later else ""
     named = [] if log is None else [log.stem if log.parent == runs_folder() else str(log)]
-    return f"{summary}; {called('undo', *named)} takes it back" if summary else ""
+    return f"{summary}{look}; {called('undo', *named)} takes it back" if summary else ""

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from agent.tools.sandbox.repository import followed
 from constitution import Deed, Disk, Effect, Mentions
 
 MATCHES = 1_000
@@ -72,8 +73,7 @@ def repository_around(folder: str) -> str:
     history = next((each for each in candidates if os.path.lexists(each)), None)
     if history is None:
         return ""
-    named = _text(history) if history.is_file() else ""  # of a worktree, or a submodule
-    return os.path.realpath(history.parent / (named.removeprefix("gitdir:").strip() or history))
+    return followed(str(history))
 
 
 INSTALLED = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/nix/", "/snap/")

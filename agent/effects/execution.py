@@ -132,7 +132,7 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
     if not (text or facts.is_confined):
         return facts
     from agent.effects.disk import contents_of, files_run  # when the first command is looked up
-    from agent.tools.sandbox.egress import TO_PROXY
+    from agent.tools.sandbox.proxy import TO_PROXY
 
     deeds = deeds_of(facts)
     contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}

@@ -19,7 +19,6 @@ DEFAULT = Preset(
     output_limit=30 * 1024,
     spill=True,
     background="run",
-    sandbox="on",
 )
 
 WORKSPACE = Preset(
@@ -84,6 +83,7 @@ GATED = Preset(
     unknown_tool="error",
     shell="sh -c",
     env="inherit",
+    sandbox="required",
     system_prompt=prompts.GATED,
 )
 
@@ -101,6 +101,7 @@ PASSTHROUGH = Preset(
     compact=6000,
     result_form="envelope",
     env="inherit",
+    sandbox="off",
     system_prompt=prompts.PASSTHROUGH,
 )
 

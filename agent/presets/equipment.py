@@ -31,18 +31,18 @@ def equip(
     here.
     """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
-    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, workspace, own, scratches))
+    writable = workspace.roots if preset.bounded else (workspace.root,)
+    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, writable, (*workspace.denied, *own), scratches))
     return *_collection(preset, workspace, shell), *_declared(preset, workspace, shell)
 
 
-def _sandbox(preset: Preset, workspace: Workspace, own: Iterable[str], scratches: str) -> "Sandbox | None":
+def _sandbox(preset: Preset, writable: tuple[str, ...], denied: tuple[str, ...], scratches: str) -> "Sandbox | None":
     if preset.sandbox == "off":
         return None
     from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and the abilities of the machine are tried
 
     try:
-        writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
-        return make_sandbox(preset.sandbox, writable, (*preset.denied_paths, *own), scratches)
+        return make_sandbox(preset.sandbox, writable, denied, scratches)
     except CannotStart as error:
         raise OptionError(str(error)) from error
 

@@ -622,6 +622,7 @@ class Agent:
         self.keeper = self._keeper() if self.preset.snapshots else None
         if self.keeper is not None:
             self.toolbox.kept, self.toolbox.unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
+            self.toolbox.keep = self.keeper.after
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ A daemon thread reads what a process prints, of which a bounded part is kept.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Annotated, Any, Literal
@@ -39,7 +39,7 @@ class Process:
     """A background process. `how`: how it ended, None while it runs; `child`: None for one of an earlier program.
 
     It may have child processes, and has ended when the last of them has. `new`: the output not yet read by the model; a
-    thread adds to it.
+    thread adds to it. `over` is called when it has ended.
     """
 
     id: str
@@ -49,6 +49,7 @@ class Process:
     how: str | None = None
     child: Child | None = None
     reader: Thread | None = None
+    over: Callable[[], object] = tuple
     new: Retained = field(init=False, default=Factory(lambda self: self.retention.collector(), takes_self=True))
     lock: Lock = field(init=False, factory=Lock)
 
@@ -75,7 +76,7 @@ class Process:
         """Return the output since the last call."""
         with self.lock:
             taken, self.new = self.new, self.retention.collector()
-        return taken.text()
+        return taken.readable(taken.text())
 
     def has_exited(self) -> bool:
         """Return whether all of its processes ended by themselves."""
@@ -102,6 +103,7 @@ class Process:
             if self.reader is not None:
                 self.reader.join(_PATIENCE)
             child.close()
+            self.over()
             self.how = how or ended_by(child.popen.returncode)
 
 
@@ -147,13 +149,24 @@ class Processes:
         return tuple(process for process in self._all.values() if process.how is None)
 
     async def start(
-        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+        self,
+        command: str,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        pass_fds: Sequence[int] = (),
+        over: Callable[[], object] = tuple,
     ) -> ToolResult:
-        """Start a process and return the answer to the call. Raises CannotStart, and ToolError above the limit."""
+        """Start a process and return the answer to the call; `over` is called at its end.
+
+        Raises CannotStart, and ToolError above the limit.
+        """
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
         child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
         process = self._add(command, child)
+        process.over = over
         with anyio.move_on_after(self.settle):
             await child.exit()
         if await process.notice():

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, get_args, overload
 from weakref import WeakKeyDictionary
 
@@ -90,19 +90,24 @@ def ignore(_: object) -> None:
     """Drop a piece of text for which no listener was given."""
 
 
+async def keep_nothing(_: str = "") -> None:
+    """Take no snapshot."""
+
+
 @frozen
 class ToolContext:
     """The means of a running call: its id, and `progress` to show text while it runs.
 
     `progress` may be called from any thread and any number of times; listeners coalesce. `rights`: granted by the user
     beyond the sandbox (`agent.tools.sandbox.permissions`). `workspace`: the folder in which the gate assumed that
-    commands start, empty outside of an agent.
+    commands start, empty outside of an agent. `keep`: takes a snapshot of the workspace, if the agent takes any.
     """
 
     call_id: str = ""
     progress: Callable[[str], None] = ignore
     rights: tuple[str, ...] = ()
     workspace: str = ""
+    keep: Callable[[], Awaitable[None]] = keep_nothing
 
 
 @frozen(eq=False)
@@ -435,6 +440,7 @@ class Toolbox:
         self.workspace = workspace
         self._suggests = suggests
         self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
+        self.keep: Callable[[str], Awaitable[None]] = keep_nothing  # takes a snapshot during a call
         self.kept: tuple[str, ...] = ()  # folders of which a snapshot is taken before each call that may change files
         self.unkept: tuple[str, ...] = ()  # names and paths that the user leaves out
 
@@ -506,7 +512,8 @@ class Toolbox:
         tool = self._tools.get(call.tool)
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
-        return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root))
+        keep = partial(self.keep, call.id)
+        return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root, keep))
 
     def changes_files(self, call: ToolCall) -> bool:
         """Return whether a call runs a command, or writes or deletes files, by its arguments."""

@@ -20,7 +20,7 @@ GRACE = 2.0  # seconds between TERM and KILL
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.05  # seconds between two scans for running processes
 _KILL_ROUNDS = 30
 
-_HOLDERS = frozenset([b"bwrap"])
+_HOLDERS = frozenset([b"bwrap", b"namespaces"])
 
 _SHORT = 2.0  # seconds; for a young command process IDs have not wrapped around
 _NUMBERS_PER_SECOND = 100_000  # a generous upper bound

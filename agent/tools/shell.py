@@ -4,16 +4,21 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
+import anyio
 from attrs import Factory, evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import PerAgent, Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
+from agent.tools.programs import find_program
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
@@ -21,6 +26,7 @@ from agent.vocabulary.messages import ToolResult
 from bp import Event
 
 if TYPE_CHECKING:
+    from agent.tools.sandbox.put_back import Guard
     from agent.tools.sandbox.sandbox import Sandbox
 
 EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -78,6 +84,17 @@ class ShellOptions:
     def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
+
+    def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """End what the environment of a command opened, when it is over; return the hosts that were refused to it."""
+        return () if self.sandbox is None else self.sandbox.release(environment)
+
+    def shell_after(self, before: tuple[str, ...], shell: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the words of a shell with those before it; its path where a yes has lifted the whole sandbox."""
+        shell = shell or self.shell
+        if before or self.sandbox is None or self.sandbox.level == "none":
+            return (*before, *shell)
+        return (find_program(shell[0], self.sandbox.writable) or shell[0], *shell[1:])
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the timeout for a requested one, and a notice if it differs."""
@@ -305,42 +322,75 @@ class Runner:
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
-        seen = env(await self.options.environment(cwd, context.rights))
-        shell = (*self.options.before(cwd, context.rights), *self.options.shell)
-        with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
-            return await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
+        async with self._guarded(context, lasts=True) as notes:
+            seen = env(await self.options.environment(cwd, context.rights))
+            shell = self.options.shell_after(self.options.before(cwd, context.rights))
+            with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
+                over = partial(self.options.release, seen)
+                started = await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors, over=over)
+        return evolve(started, text="\n".join([started.text, *notes]))
+
+    @asynccontextmanager
+    async def _guarded(self, context: ToolContext, *, lasts: bool = False) -> AsyncIterator[list[str]]:
+        """Keep the places that run later while a command runs; yield a list to which lines about them are added.
+
+        lasts: the command goes on in the background.
+        """
+        notes = list[str]()
+        sandbox = self.options.sandbox
+        guard = None if sandbox is None else sandbox.guard_of(context.rights)
+        if sandbox is None or guard is None:
+            yield notes
+            return
+        asks = not sandbox.strict
+        if guard.begin(context.rights, are_alive=self.processes is not None and bool(self.processes.running())):
+            notes += await _compared(guard, context, asks=asks)
+        else:  # what has changed since is the user's
+            await run_in_background(guard.accept)
+        try:
+            yield notes
+        finally:
+            with anyio.CancelScope(shield=True):
+                notes += await _compared(guard, context, asks=asks)
+            guard.end(lasts=lasts)
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
     ) -> ToolResult:
         """Run a command by `execute` with the `wanted` timeout, and return the answer."""
-        options, met = self.options, tuple[str, ...]()
+        options, met, env = self.options, tuple[str, ...](), dict[str, str]()
         seconds, note = options.seconds(wanted)
         output = options.retention.collector()
         self.session.calls += self.in_envelopes
         try:
             if not command.strip():
                 raise ToolError(EMPTY)
+            env = await options.environment(cwd, context.rights)
             how: How = {
                 "cwd": cwd,
-                "env": await options.environment(cwd, context.rights),
+                "env": env,
                 "timeout": seconds,
                 "output": output,
                 "errors": options.retention.collector() if options.separate else None,
                 "progress": context.progress,
             }
-            finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
+            async with self._guarded(context) as put_back:
+                finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
+            errors = finished.errors if how["errors"] is None else how["errors"].readable(finished.errors)
+            finished = evolve(finished, output=output.readable(finished.output), errors=errors)
         except BaseException as error:
             output.drop()
             if self.in_envelopes and isinstance(error, ToolError):
                 return self._envelope(command, cwd, context, str(error), ())
             raise
+        finally:
+            refused = options.release(env)
         if options.sandbox is not None:
-            finished, met = options.sandbox.met(finished, context.rights)
-            lost = [*options.sandbox.cures(met), *lost]
+            finished, met, lines = options.sandbox.met(finished, context.rights, refused)
+            lost = [*lines, *lost]
         to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)
-        notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *to_stay, *ended]
+        notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *put_back, *to_stay, *ended]
         if self.in_envelopes:
             self.session.executed += 1
             result = self._envelope(command, cwd, context, finished, notes)
@@ -373,6 +423,15 @@ class Runner:
         )
 
 
+async def _compared(guard: "Guard", context: ToolContext, *, asks: bool) -> list[str]:
+    """Put back what changed in places that run later, after a snapshot; return lines about it."""
+    refused = await run_in_background(guard.refused)
+    if not refused:
+        return []
+    await context.keep()
+    return await run_in_background(lambda: guard.put_back(refused, asks=asks))
+
+
 def make_shell_tool(
     cwd: str,
     options: ShellOptions | None = None,
@@ -392,7 +451,7 @@ def make_shell_tool(
     runner, place = Runner(name, chosen, sessions or PerAgent(Session), processes), commands or LocalCommands()
 
     async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
-        return await place.run(text, shell=(*before, *chosen.shell), **how), ()
+        return await place.run(text, shell=chosen.shell_after(before), **how), ()
 
     @tool(category="write", name=name)
     async def bash(
@@ -411,7 +470,7 @@ def make_shell_tool(
         return await runner.run(command, cwd, timeout, context, execute)
 
     described = evolve(bash, description=_description(chosen))
-    return in_sandbox(with_background(runner.heard_by(described), processes), chosen)
+    return in_sandbox(with_background(runner.heard_by(described), processes, chosen), chosen)
 
 
 def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
@@ -426,16 +485,16 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
         return known
     by_host = sandbox.level == "bubblewrap"
-    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|write /.+"
+    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|(read|write) /.+"
     right = {"type": "string", **Limits(pattern=pattern, max_length=4096).keywords("string")}
     words = RIGHTS_WORDS.format(hosts=RIGHTS_TO_HOSTS if by_host else "")
     return known.with_rights({"type": "array", "items": right, "description": words})
 
 
 RIGHTS_WORDS = (
-    "what the command needs beyond the sandbox, which has no network but the loopback and writes in the workspace and "
-    "/tmp alone: {hosts}network (any host), write /ABSOLUTE/PATH, or unconfined. The user is asked. Leave it out "
-    "unless it was blocked"
+    "what the command needs beyond the sandbox, which has no network but the loopback, writes in the workspace and in "
+    "/tmp alone, and hides secrets: {hosts}network (any host), write /ABSOLUTE/PATH, read /ABSOLUTE/PATH, or "
+    "unconfined. The user is asked. Leave it out unless it was blocked"
 )
 RIGHTS_TO_HOSTS = "network HOST (one host, by HTTP or HTTPS through the proxy that the usual variables name), "
 BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
@@ -443,18 +502,25 @@ TO_STAY = "[give background=true for a process that is to stay]"
 NONE_STAYS = "[the user can let processes stay: --option background=run]"
 
 
-def with_background(shell: Tool, processes: Processes | None) -> Tool:
+def with_background(shell: Tool, processes: Processes | None, options: ShellOptions) -> Tool:
     """Return a tool whose commands may stay among `processes`; None: it has no such parameter."""
     if processes is None:
         return shell.without("background")
     earlier, known = shell.restores, processes
+    guard = None if options.sandbox is None else options.sandbox.guard
 
     def restore(finished: ToolFinished) -> None:
         known.restore(finished)
         if earlier is not None:
             earlier(finished)
 
-    return evolve(shell, restores=restore, run_over=known.end_run)
+    async def end_run() -> None:
+        await known.end_run()
+        if guard is not None and guard.lasts:
+            await _compared(guard, ToolContext(), asks=False)
+            guard.lasts = bool(known.running())
+
+    return evolve(shell, restores=restore, run_over=end_run)
 
 
 def _description(options: ShellOptions) -> str:

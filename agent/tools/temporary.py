@@ -50,15 +50,14 @@ def make_folder(kind: str, parent: str | None = None) -> TemporaryFolder:
 
 @frozen
 class LastingFolder:
-    """A folder that stays unless the folders in it are empty."""
+    """A folder that stays unless its folder `tmp` is empty."""
 
     path: str
 
     def remove(self) -> None:
-        """Remove it if nothing is in the folders in it."""
+        """Remove it if nothing is in its `tmp`."""
         with suppress(OSError):  # it is gone, or cannot be read
-            inside = [os.path.join(self.path, name) for name in os.listdir(self.path)]
-            if not any(os.listdir(folder) for folder in inside if os.path.isdir(folder)):
+            if not os.listdir(os.path.join(self.path, "tmp")):
                 shutil.rmtree(self.path)
 
 

@@ -213,7 +213,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
         restores=lambda finished: terminals.own.restore(finished),
         cwd=lambda: terminals.own.where,
     )
-    return in_sandbox(with_background(made, processes), chosen)
+    return in_sandbox(with_background(made, processes, chosen), chosen)
 
 
 @define(eq=False)
@@ -263,13 +263,13 @@ class _Terminal:
             self.session = Snapshot(self.root)
         closing, passing = close and self.session is not None, frozenset[str]()
         if hosts_of(context.rights):
-            from agent.tools.sandbox.egress import VARIABLES  # a rare import
+            from agent.tools.sandbox.proxy import VARIABLES  # a rare import
 
             passing = VARIABLES  # they belong to the call
 
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
-                return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
+                return await LocalCommands().run(text, shell=self.runner.options.shell_after(before), **how), ()
             finished, lost = await self._run_in(self.session, text, before, how, passing)
             return finished, ["[session closed]"] if closing else lost
 
@@ -291,7 +291,8 @@ class _Terminal:
         with unnamed_file(encoded(command, "command", CannotStart)) as script, unnamed_file() as out:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("-u COMMAND", f"-u {script}").replace(">&OUT", f">&{out}")
-            finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)
+            shell = self.runner.options.shell_after(before, ("bash", "-c"))
+            finished = await run_process((*shell, text), pass_fds=(script, out), **inside)
             left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given, passing)
         if left is None:
             return finished, (NOTHING_KEPT,)

@@ -21,7 +21,9 @@ from agent import Agent, ScriptedModel, call, tool
 from agent.models.openai_model import WIRES, raw_chunks
 from agent.presets import preset_named
 from agent.tools.collections import workspace_tools
+from agent.tools.sandbox.sandbox import LEVELS, Level, Sandbox, why_not
 from agent.tools.search import make_grep
+from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.workspace import Workspace
 from tests.bench.measuring import STATUS, Aim, Prepare, Row, fastest, fastest_command, numbers, scaled
@@ -197,6 +199,8 @@ def measure_tools(size: float = 1.0) -> Iterator[Row]:
     """Wall time, because processes wait; and memory."""
     with TemporaryDirectory() as folder:
         yield anyio.run(command_row, Path(folder), scaled(40, size))
+        for level in (each for each in LEVELS[:-1] if why_not(each) == ""):
+            yield anyio.run(confined_row, Path(folder), level, scaled(40, size))
         yield from memory_rows(size)
         yield from search_rows(Path(folder), scaled(1000, size))
 
@@ -215,6 +219,22 @@ async def command_row(folder: Path, rounds: int) -> Row:
     ours, theirs = await fastest_in_turns(rounds, tool, bare)
     aim = Aim(at_most=2, of="ratio")
     return Row("bash -c true through the tool", ours * 1e3, "ms", theirs * 1e3, "anyio.open_process", aim)
+
+
+async def confined_row(folder: Path, level: Level, rounds: int) -> Row:
+    """A command confined at a level, and the same one unconfined; they take turns."""
+    free = make_shell_tool(str(folder))
+    confined = make_shell_tool(str(folder), ShellOptions(sandbox=Sandbox((str(folder),), level)))
+
+    async def inside() -> None:
+        await confined.run({"command": "true"})
+
+    async def outside() -> None:
+        await free.run({"command": "true"})
+
+    ours, theirs = await fastest_in_turns(rounds, inside, outside)
+    aim = Aim(at_most=15) if level == "bubblewrap" else None
+    return Row(f"more for true in {level}", (ours - theirs) * 1e3, "ms", theirs * 1e3, "unconfined", aim)
 
 
 async def fastest_in_turns(rounds: int, *functions: Callable[[], Awaitable[None]]) -> list[float]:

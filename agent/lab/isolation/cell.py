@@ -7,7 +7,6 @@ one: where they are no file system gives any (nosuid).
 
 import atexit
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,10 +23,11 @@ from attrs import define, evolve, field, frozen
 from agent.tools.blocking import run_in_background
 from agent.tools.descendants import helpers
 from agent.tools.process import Finished
+from agent.tools.programs import required_program
 from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
 from agent.tools.sandbox.sandbox import Resource, ResourceLimits, exhausted_by, kernel_version
 from agent.tools.shell import How, LocalCommands
-from agent.vocabulary.errors import AgentError
+from agent.vocabulary.errors import AgentError, CannotStart
 
 PORT = 8025
 """The port of an episode's hosts on the loopback of its cell, where nothing else listens."""
@@ -105,7 +105,7 @@ class Cell:
             if self.failure is None and self._held is None:
                 try:
                     self._open()
-                except (OSError, ValueError) as error:
+                except (OSError, ValueError, CannotStart) as error:
                     self.failure = IsolationError(f"no cell could be made: {error}")
                     self.failure.__cause__ = error
             if self.failure is not None:
@@ -118,7 +118,7 @@ class Cell:
         """
         self.open()
         assert self._held is not None
-        limits = (shutil.which("prlimit") or "prlimit", *self.limits.arguments(), "--")
+        limits = (required_program("prlimit", [str(self.writable)]), *self.limits.arguments(), "--")
         if _enters_folders():
             return (*self._held.words()[:-1], f"--wdns={cwd}", "--", *limits, *command)
         return (*self._held.words(), *limits, "env", "-C", cwd, *command)
@@ -136,9 +136,8 @@ class Cell:
             self.failure = self.failure or IsolationError("the cell is closed")
 
     def _open(self) -> None:
-        if shutil.which("prlimit") is None:
-            raise OSError("there is no program 'prlimit'")
-        self._held = hold(episode_arguments(self.readable, self.writable), EVERYTHING)
+        bwrap, nsenter, _ = (required_program(name, [str(self.writable)]) for name in ("bwrap", "nsenter", "prlimit"))
+        self._held = hold([bwrap], nsenter, episode_arguments(self.readable, self.writable), EVERYTHING)
         self._listener = listeners_of(os.getpid()).listen(self._held.number, self.limits.processes)
         if self._on_open is not None:
             self._on_open(self._listener)

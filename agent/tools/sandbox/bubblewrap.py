@@ -24,24 +24,25 @@ only.
 import json
 import os
 import platform
-import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from attrs import define
 
 from agent.tools.descendants import helpers
-from agent.tools.sandbox.egress import FOLDER
-from agent.tools.sandbox.landlock import FAMILY_UNIX, NETWORK_FAMILIES, NUMBERS, seccomp_filter
 from agent.tools.sandbox.permissions import PYTHON, Confinement
+from agent.tools.sandbox.seccomp import NUMBERS
 
 SCRATCHES = ("/tmp", "/var/tmp")
+REPLACED = (*SCRATCHES, "/run", "/dev", "/proc")
+"""Folders that are not those of outside."""
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names
 
+SHARED_MEMORY = 1024 * 1024 * 1024  # bytes of /dev/shm
 MEMORY = 256 * 1024 * 1024  # bytes of each of an episode's folders in memory
 USER = "1000"  # the ordinary user of an episode, so that its programs have no capability
 SYSTEM = (
@@ -53,33 +54,24 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 
-FILTERS = {"loopback": (FAMILY_UNIX, *NETWORK_FAMILIES), "network": NETWORK_FAMILIES}
-"""The families of sockets that a command may open; sockets of Unix without a file belong to the network outside."""
 WITH_FILTER = ("/bin/sh", "-c", 'exec "$@" 9< "$0"')
 
 
-def write_filters(folder: str) -> None:
-    """Write the filters of system calls into the folder in which the scratch folder lies. Raises OSError."""
-    for name, families in FILTERS.items() if platform.machine() in NUMBERS else ():
-        Path(folder, name).write_bytes(seccomp_filter(families))
-
-
-def confining(inside: Confinement) -> tuple[str, ...]:
-    """Return the words that a command of an agent follows."""
-    program = shutil.which("bwrap") or "bwrap"
+def confining(launcher: Sequence[str], inside: Confinement) -> tuple[str, ...]:
+    """Return the words that a command of an agent follows. launcher: the words of `bwrap`, or of what stands in."""
     if platform.machine() not in NUMBERS:
-        return (program, *_arguments(inside), "--")
+        return (*launcher, *_arguments(inside), "--")
     code = os.path.join(os.path.dirname(inside.scratch), "network" if inside.network else "loopback")
-    return (*WITH_FILTER, code, program, "--seccomp", "9", *_arguments(inside), "--")
+    return (*WITH_FILTER, code, *launcher, "--seccomp", "9", *_arguments(inside), "--")
 
 
 def _arguments(inside: Confinement) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
-    yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
+    yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc")
+    yield from ("--dev", "/dev", "--size", str(SHARED_MEMORY), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
     yield from ("--tmpfs", "/run")
-    yield from ("--bind", inside.egress, FOLDER) if inside.egress else ()
     yield from _read_only(FROM_RUN)
     for place in SCRATCHES:
         yield from ("--bind", inside.scratch, place)
@@ -88,6 +80,8 @@ def _arguments(inside: Confinement) -> Iterator[str]:
         yield from ("--bind", place, place)
     yield from _read_only(inside.kept)
     yield from _hidden(inside.hidden)
+    for mask, place in inside.masks:
+        yield from ("--ro-bind", mask, place)
     for place in inside.granted:
         yield from ("--bind", place, place)
     yield from ("--chdir", inside.cwd)
@@ -145,10 +139,14 @@ WAIT = ("/bin/sh", "-c", "echo >&0; read _")
 
 @define(eq=False)
 class Namespaces:
-    """Namespaces of these kinds; `number` is that of the first process inside, and `first` a descriptor of it."""
+    """Namespaces of these kinds; `number` is that of the first process inside, and `first` a descriptor of it.
+
+    nsenter: the path of the program that joins them.
+    """
 
     process: "subprocess.Popen[bytes]"
     line: socket.socket
+    nsenter: str
     number: int = 0
     first: int | None = None
     kinds: tuple[str, ...] = ()
@@ -162,7 +160,7 @@ class Namespaces:
         """Return the words before a command that make it join, while these namespaces are held."""
         number = self.number if self.is_held else 0  # the ID of an ended process may be reused
         flags = (f"{FLAGS[kind]}=/proc/{number}/ns/{kind}" for kind in self.kinds)
-        return (shutil.which("nsenter") or "nsenter", *flags, "--preserve-credentials", "--")
+        return (self.nsenter, *flags, "--preserve-credentials", "--")
 
     def close(self) -> None:
         """Release them; with a PID namespace, the kernel ends all processes inside."""
@@ -181,17 +179,14 @@ class Namespaces:
         helpers.discard(self.process.pid)
 
 
-def hold(arguments: Iterable[str], kinds: Iterable[str]) -> Namespaces:
-    """Return new namespaces, made with these arguments of `bwrap`, in which a shell waits.
+def hold(launcher: Sequence[str], nsenter: str, arguments: Iterable[str], kinds: Iterable[str]) -> Namespaces:
+    """Return new namespaces, made with these arguments by `bwrap` or what stands in for it, in which a shell waits.
 
-    It says that it is there by a byte on its standard input, a socket. Raises OSError, with what bubblewrap said.
+    It says that it is there by a byte on its standard input, a socket. Raises OSError, with what the launcher said.
     """
-    for name in ("bwrap", "nsenter"):
-        if shutil.which(name) is None:
-            raise OSError(f"there is no program {name!r}")
     ours, theirs = socket.socketpair()
     told, telling = os.pipe()
-    words = (shutil.which("bwrap") or "bwrap", *arguments, "--info-fd", str(telling), "--", *WAIT)
+    words = (*launcher, *arguments, "--info-fd", str(telling), "--", *WAIT)
     with theirs, open(told, "rb", buffering=0) as info:
         try:
             process = subprocess.Popen(
@@ -203,7 +198,7 @@ def hold(arguments: Iterable[str], kinds: Iterable[str]) -> Namespaces:
         helpers.add(process.pid)
         theirs.close()  # so that the socket closes when the other side ends
         ours.settimeout(LONGEST_START)
-        held = Namespaces(process, ours)
+        held = Namespaces(process, ours, nsenter)
         try:
             if not ours.recv(1):
                 assert process.stderr is not None
@@ -224,9 +219,9 @@ def _take(held: Namespaces, number: int, kinds: Iterable[str]) -> None:
             raise OSError(f"bubblewrap shares the namespace {kind!r} with us")
 
 
-def hold_loopback() -> Namespaces | None:
+def hold_loopback(launcher: Sequence[str], nsenter: str) -> Namespaces | None:
     """Return a loopback for all commands of an agent; None if it cannot be made: then each has its own."""
     unshared = (f"--unshare-{kind}" for kind in LOOPBACK)
     with suppress(OSError, ValueError):
-        return hold((*unshared, "--cap-drop", "ALL", "--dev-bind", "/", "/"), LOOPBACK)
+        return hold(launcher, nsenter, (*unshared, "--cap-drop", "ALL", "--dev-bind", "/", "/"), LOOPBACK)
     return None

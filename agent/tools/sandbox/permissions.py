@@ -4,20 +4,25 @@ A right lets one call go beyond the sandbox, if the call requested it and the us
 
 network      reach any host, as outside
 network HOST reach this host through a proxy of the call (bubblewrap)
-write PATH   change this file, or the content of this folder
+read PATH    read this file, or the content of this folder, where the sandbox hides it
+write PATH   change this file, or the content of this folder, and read it
 unconfined   run without any sandbox
 """
 
+import glob
 import os
 import posixpath
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from attrs import frozen
@@ -25,7 +30,7 @@ from attrs import frozen
 from agent.tools.workspace import other_names
 from constitution import Deed, Effect, Zone
 from constitution.effects import UNKNOWN
-from constitution.zones import Places, absolute, is_within, zone_of
+from constitution.zones import GLOB, Places, absolute, is_within, zone_of
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
@@ -36,11 +41,16 @@ SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
 SETTLED = 1_000_000_000  # nanoseconds; changes within less may have equal timestamps
 DEPTH = 2  # levels below the home folder: `.config/gh`, `.codex/auth.json`
 
-SERVERS = (
-    "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
-    "TMUX_PANE", "STY", "KITTY_LISTEN_ON", "KITTY_PID", "WEZTERM_UNIX_SOCKET", "DOCKER_HOST", "XDG_RUNTIME_DIR",
-)  # fmt: skip
+VARIABLES = tomllib.loads(Path(__file__).with_name("variables.toml").read_text())
+SERVERS = frozenset(VARIABLES["servers"]["names"].split())
 """Variables with addresses of the user's servers: key agents, the screen, terminals, containers."""
+WITHOUT_PERSON: Mapping[str, str] = {
+    **VARIABLES["without_person"],
+    **dict.fromkeys(("VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), VARIABLES["without_person"]["EDITOR"]),
+}
+"""Variables with which no program opens an editor or a pager."""
+CACHES: Mapping[str, str] = VARIABLES["caches"]
+"""Variables for caches, and the folder of each below the one of the project."""
 
 
 @frozen
@@ -49,8 +59,8 @@ class Confinement:
 
     cwd: where it starts. writable: the workspace and further roots. scratch: the replacement of /tmp. readable:
     readable places in replaced folders. hidden: invisible places. granted: writable for this one call, even if hidden.
-    kept: read-only places in writable ones. network: all hosts can be reached. egress: the folder of a proxy to some
-    hosts. joined: it already is in the agent's network, which has only a loopback.
+    kept: read-only places in writable ones. network: all hosts can be reached. joined: it already is in the agent's
+    network, which has only a loopback. masks: files that hide others.
     """
 
     cwd: str
@@ -62,7 +72,7 @@ class Confinement:
     kept: tuple[str, ...] = ()
     network: bool = False
     joined: bool = False
-    egress: str = ""
+    masks: tuple[tuple[str, str], ...] = ()
 
 
 def agents_own(home: str) -> tuple[str, ...]:
@@ -86,22 +96,30 @@ def program_folders() -> tuple[str, ...]:
 
 
 def kept_places(writable: tuple[str, ...], *own: str) -> Iterator[str]:
-    """Yield the read-only places in writable ones; the workspace is first in `writable`.
+    """Yield the read-only places in writable ones.
 
-    That is code which runs outside later: hooks of git, this program and all that it may still import, and `own`.
+    That is code which runs outside later: this program and all that it may still import, and `own`.
     """
-    for place in map(os.path.realpath, (f"{writable[0]}/.git/hooks", *program_folders(), *own)):
+    for place in map(os.path.realpath, (*program_folders(), *own)):
         if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
             yield place
+
+
+def cache_folder(workspace: str) -> str:
+    """Return the folder for the caches of commands in a workspace."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    digest = sha256(os.fsencode(workspace)).hexdigest()[:16]
+    return os.path.join(os.path.abspath(caches), "bpagent", f"{os.path.basename(workspace) or 'root'}-{digest}")
 
 
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the hidden files and folders, links followed, none within another.
 
     These are the secrets of the constitution (`constitution/tables/places.toml`), and those `denied`, with all their
-    mounts. A folder that contains the workspace cannot be hidden.
+    mounts and, if they are patterns, matches. A folder that contains the workspace cannot be hidden.
     """
-    found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
+    matches = (glob.glob(path, include_hidden=True) if GLOB.search(path) else [path] for path in denied)
+    found = (*_secrets(home), *map(os.path.expanduser, chain.from_iterable(matches)), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
     shown = (path for path in other_names(real) - real if os.path.exists(path))
     outer = {path for path in (*real, *shown) if not is_within(workspace, path)}
@@ -154,7 +172,7 @@ def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
     return tuple(secrets), tuple(keeping), tuple(hidden)
 
 
-NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
+NETWORK, UNCONFINED, READ, WRITE = "network", "unconfined", "read ", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
 
 BY_NETWORK = frozenset(
@@ -176,7 +194,7 @@ BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PER
 INSIDE = frozenset(
     {
         Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL,
-        Zone.RUNS_LATER, Zone.PRIVATE, Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+        Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
     }
 )  # fmt: skip
 """Zones that are writable in the sandbox anyway, or whose place is unknown."""
@@ -203,8 +221,11 @@ def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ..
             return (UNCONFINED,)
         if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
             found.update(_reached(deed) if by_host else [NETWORK])
+        elif deed.zone is Zone.PRIVATE and deed.effect not in BY_PATH and deed.path:
+            found.add(READ + deed.path)
         elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
-            found.add(WRITE + (deed.path if deed.effect is Effect.WRITE else posixpath.dirname(deed.path)))
+            is_exact = deed.effect is Effect.WRITE or deed.zone in (Zone.RUNS_LATER, Zone.PRIVATE)
+            found.add(WRITE + (deed.path if is_exact else posixpath.dirname(deed.path)))
     return without_hosts(tuple(sorted(found)))
 
 
@@ -236,7 +257,7 @@ def _host(address: str) -> str:
 
 def is_right(text: str) -> bool:
     """Return whether a text names a right."""
-    is_path = text.startswith(f"{WRITE}/") and "\0" not in text
+    is_path = text.startswith((f"{READ}/", f"{WRITE}/")) and "\0" not in text
     return is_path or text in (NETWORK, UNCONFINED) or HOST.fullmatch(text) is not None
 
 
@@ -245,6 +266,12 @@ def hosts_of(rights: Iterable[str]) -> tuple[str, ...]:
     rights = tuple(rights)
     found = (HOST.fullmatch(right) for right in rights)
     return () if NETWORK in rights else tuple(match[1] for match in found if match is not None)
+
+
+def shown_by(rights: Iterable[str]) -> tuple[str, ...]:
+    """Return the files and folders that rights let a command read."""
+    rights = tuple(rights)
+    return tuple(right.removeprefix(kind) for kind in (READ, WRITE) for right in rights if right.startswith(kind))
 
 
 def writable_by(rights: Iterable[str]) -> tuple[str, ...]:

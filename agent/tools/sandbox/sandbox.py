@@ -3,8 +3,8 @@
 The level is determined once, by trying (`achieved`):
 
     bubblewrap    Linux with `bwrap`: namespaces
-    landlock      Linux without it, from 5.13 on: rules about files, no sockets
-    seatbelt      macOS: `sandbox-exec`, not tried by us
+    namespaces    Linux without it: the same namespaces, made by a program of ours
+    landlock      where the kernel lets no user make these, from 5.13 on: rules about files, no sockets
     none          nothing: commands run as they are, and the log says so
 
 Commands, and those of an episode of the laboratory, also have limits of their resources, which the kernel enforces.
@@ -12,36 +12,52 @@ Commands, and those of an episode of the laboratory, also have limits of their r
 
 import json
 import os
+import platform
 import re
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
 
-from attrs import asdict, define, evolve, field, frozen, validators
+from attrs import Factory, asdict, define, evolve, field, frozen, validators
 
 from agent.tools.output import outputs_folder, size_in_words
 from agent.tools.process import Finished
-from agent.tools.sandbox import bubblewrap, landlock
+from agent.tools.programs import find_program
+from agent.tools.sandbox import bubblewrap, launcher
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
-from agent.tools.sandbox.egress import words_inside, words_outside
+from agent.tools.sandbox.masks import Masks
 from agent.tools.sandbox.permissions import (
+    CACHES,
     NETWORK,
+    READ,
     SERVERS,
     UNCONFINED,
+    WITHOUT_PERSON,
+    WRITE,
     Confinement,
+    cache_folder,
     hidden_places,
     hosts_of,
     kept_places,
+    shown_by,
     writable_by,
 )
-from agent.tools.temporary import make_folder, make_lasting_folder, remove_abandoned
+from agent.tools.sandbox.proxy import Proxy, listen_in
+from agent.tools.sandbox.put_back import Guard
+from agent.tools.sandbox.repository import git_folders
+from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
+from agent.tools.sandbox.sockets import outer_sockets
+from agent.tools.temporary import make_folder, make_lasting_folder
 from agent.vocabulary.errors import CannotStart
+from constitution import Zone
+from constitution.zones import Places, is_within, zone_of
 
 # Limits of resources.
 
@@ -127,30 +143,84 @@ def kernel_version() -> tuple[int, ...]:
 
 # The sandbox of an agent.
 
-Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+Level = Literal["bubblewrap", "namespaces", "landlock", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+NAMESPACED: tuple[Level, ...] = ("bubblewrap", "namespaces")
+
+
+@frozen
+class Programs:
+    """The paths of programs that start a command, outside the places that it may write; None for a missing one.
+
+    python: our interpreter, which runs the text of `launcher`; that of a virtual environment leads to it.
+    """
+
+    bwrap: str | None
+    nsenter: str | None
+    prlimit: str | None
+    python: str | None
+
+    @classmethod
+    def found(cls, writable: Iterable[str]) -> "Programs":
+        """Return the programs on PATH."""
+        names, places = ("bwrap", "nsenter", "prlimit", os.path.realpath(sys.executable)), tuple(writable)
+        return cls(*(find_program(name, places) for name in names))
+
+    def launcher(self, level: Level) -> tuple[str, ...]:
+        """Return the words of the program that confines a command at this level. Raises CannotStart."""
+        program = self.bwrap if level == "bubblewrap" else self.python
+        if program is None:
+            raise CannotStart(f"no program for the sandbox {level} lies outside the places that the agent may write")
+        return (program,) if level == "bubblewrap" else (program, "-I", "-S", "-c", _text_of_launcher())
+
+
+@cache
+def _text_of_launcher() -> str:
+    """Return the program as it was at the start: its file may be in a place that the agent writes."""
+    return Path(launcher.__file__).read_text(encoding="utf-8")
+
+
+OPEN_AT_LANDLOCK = (
+    "see which processes run",
+    "see what lies in /tmp",
+    "change modes and times outside",
+    "write the hooks of git",
+    "read secrets in the workspace",
+)
+
+
+def open_at(level: Level) -> tuple[str, ...]:
+    """Return what commands can do at a level of this machine, and cannot in namespaces, in words of the docs."""
+    if level in NAMESPACED:
+        return ()
+    if level == "none":
+        return ("everything that you can",)
+    signals = () if launcher.landlock_version() >= launcher.SCOPED_FROM else ("signal a process",)
+    return (*OPEN_AT_LANDLOCK, *signals)
+
+
+def write_filters(level: Level, folder: str) -> None:
+    """Write the filters of system calls of a level into the folder in which the scratch folder lies. Raises OSError."""
+    families = FILTERS if level in NAMESPACED else WITHOUT_NAMESPACES
+    for name, those in families.items() if platform.machine() in NUMBERS else ():
+        Path(folder, name).write_bytes(seccomp_filter(those, namespaces=level in NAMESPACED))
+
 
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
-IN_THE_WAY = {
-    NETWORK: (
-        "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
-        "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
-        "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
-        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed, response 403",
-    ),
-    "write": ("Read-only file system", "EROFS"),
-}  # fmt: skip
-"""Messages of programs that could not reach a host or write a file, by what the sandbox refused."""
+READ_ONLY = ("Read-only file system", "EROFS")
+"""How the kernel, and programs after it, name a place that the sandbox closed for writing."""
 
 
 @define(eq=False)
 class Sandbox:
     """Confines commands to `writable`, of which the first is the workspace.
 
-    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
-    folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
-    scratches: a folder in which it stays instead, if anything is in it.
+    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
+    folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
+    with the sandbox, and so are the filters of system calls beside it. scratches: a folder in which it stays instead,
+    if anything is in it. Programs that start a command are found when it is made. Raises CannotStart if the level lacks
+    one. guard: keeps places that run later, if there is one.
     """
 
     writable: tuple[str, ...]
@@ -158,9 +228,15 @@ class Sandbox:
     denied: tuple[str, ...] = ()
     strict: bool = False
     limits: ResourceLimits = LIMITS
+    programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
+    caches: str = ""
     scratches: str = ""
     scratch: str = field(init=False)
+    guard: Guard | None = field(init=False, default=None)
+    _masks: Masks = field(init=False)
+    _git: tuple[str, ...] = field(init=False)  # looked up once, so that no command moves what git may write
     _loopback: Namespaces | None = field(init=False, default=None)
+    _proxy: Proxy | None = field(init=False, default=None)
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
@@ -168,8 +244,22 @@ class Sandbox:
         self.scratch = os.path.join(folder.path, "tmp")
         finalize(self, folder.remove)
         os.mkdir(self.scratch)
-        if self.level == "bubblewrap":
-            bubblewrap.write_filters(folder.path)
+        self._masks = Masks(os.path.join(folder.path, "masks"), os.path.expanduser(self.writable[0]))
+        self._git = git_folders(os.path.expanduser(self.writable[0]))
+        if self.level != "none":
+            write_filters(self.level, folder.path)
+            self.programs.launcher(self.level)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """The places that commands may write, the folders of git included; links followed."""
+        return tuple(
+            dict.fromkeys((*(os.path.realpath(os.path.expanduser(path)) for path in self.writable), *self._git))
+        )
+
+    def guard_of(self, rights: Iterable[str]) -> Guard | None:
+        """Return what keeps the places that run later from a command with these rights."""
+        return self.guard if self.strict or UNCONFINED not in rights else None
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
@@ -178,36 +268,64 @@ class Sandbox:
         """
         if not self._confines(rights):
             return ()
-        inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
-        joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
+        inside = self.confinement(cwd, rights)
+        joined = self._joined() if self.level in NAMESPACED and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
-        if not hosts or self.level != "bubblewrap":
-            return (*joined, *_confining(self.level, inside), *self._limited())
-        everywhere, prefix = os.path.realpath("/tmp"), "bpagent-egress-"  # invisible to other commands
-        remove_abandoned(prefix, everywhere)
-        folder = f"{everywhere}/{prefix}{os.urandom(8).hex()}"
-        words = _confining("bubblewrap", evolve(inside, egress=folder))
-        return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
+        return (*joined, *self._confining(inside), *self._limited())
 
     def _limited(self) -> tuple[str, ...]:
-        program = _prlimit()
-        return () if program is None else (program, *self.limits.arguments(), "--")
+        prlimit = self.programs.prlimit
+        return () if prlimit is None else (prlimit, *self.limits.arguments(), "--")
+
+    def _confining(self, inside: Confinement) -> tuple[str, ...]:
+        if self.level in NAMESPACED:
+            return bubblewrap.confining(self.programs.launcher(self.level), inside)
+        code = os.path.join(os.path.dirname(self.scratch), "network" if inside.network else "loopback")
+        return (*self.programs.launcher("landlock"), "landlock", json.dumps(asdict(inside)), code)
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that make a command join the agent's loopback, which is created when needed."""
         with self._lock:
             if self._loopback is None or not self._loopback.is_held:
-                self._loopback = hold_loopback()
+                self._loopback = hold_loopback(self.programs.launcher(self.level), self.programs.nsenter or "")
                 if self._loopback is not None:
                     finalize(self, self._loopback.close)
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch."""
+        """Return the environment of such a command: no addresses of the user's servers, caches of ours, scratch.
+
+        With rights to single hosts it names our proxy; what it opens has to be released. Raises CannotStart.
+        """
+        rights = tuple(rights)
         if not self._confines(rights):
             return dict(given)
-        scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
-        return {**{name: value for name, value in given.items() if name not in SERVERS}, "TMPDIR": scratch}
+        scratch = "/tmp" if self.level in NAMESPACED else self.scratch
+        caches = self.caches or os.path.join(scratch, "caches")
+        hosts = () if self.strict or self.level not in NAMESPACED else hosts_of(rights)
+        return {
+            **{name: value for name, value in given.items() if name not in SERVERS},
+            **WITHOUT_PERSON,
+            **{name: os.path.join(caches, folder) for name, folder in CACHES.items()},
+            **self._masks.variables(given, self.scratch, scratch, self._private()),
+            **(self._opened_proxy().grant(hosts) if hosts else {}),
+            "TMPDIR": scratch,
+        }
+
+    def release(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """End what an environment opened, with its command; return the hosts that our proxy refused to it."""
+        return () if self._proxy is None else self._proxy.release(environment)
+
+    def _opened_proxy(self) -> Proxy:
+        joining = self._joined()
+        with self._lock:
+            if self._proxy is None:
+                try:
+                    self._proxy = Proxy(listen_in(joining, self.programs.python or sys.executable))
+                except (OSError, subprocess.SubprocessError) as error:
+                    raise CannotStart(f"the proxy to single hosts cannot be started: {error}") from error
+                finalize(self, self._proxy.close)
+            return self._proxy
 
     def _confines(self, rights: Iterable[str]) -> bool:
         return self.level != "none" and (self.strict or UNCONFINED not in rights)
@@ -218,92 +336,144 @@ class Sandbox:
         writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
-        kept = outputs_folder()
+        outputs = outputs_folder()
+        hooks = [os.path.join(folder, "hooks") for folder in (*self._git, os.path.join(writable[0], ".git"))]
+        named = [path for path in [os.path.join(writable[0], ".git")] if not os.path.islink(path)]
+        kept = tuple(kept_places((*writable, *self._git), *hooks, os.path.dirname(self.scratch)))
+        hidden = hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied)
+        if self.level in NAMESPACED:  # Landlock leaves no sockets of Unix
+            hidden += outer_sockets((*writable, *bubblewrap.REPLACED, *hidden))
+        shown = shown_by(rights)
+        masks = self._masks.over(path for path in self._private() if not any(is_within(path, each) for each in shown))
+        closed = (*kept, *hidden, *(path for _, path in masks))
+        granted = (os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path))
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,
-            writable=tuple(path for path in writable if os.path.exists(path)),
-            readable=() if kept is None else (kept,),
-            hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
-            granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(kept_places(writable, os.path.dirname(self.scratch))),
+            writable=tuple(path for path in (*writable, *self._git, *named, self.caches) if os.path.exists(path)),
+            readable=() if outputs is None else (outputs,),
+            hidden=hidden,
+            granted=tuple(place for place in granted if not _is_open(place, writable, closed)),
+            kept=kept,
+            masks=masks,
             network=NETWORK in rights,
         )
 
-    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
-        """Return how a command ended, and what blocked it if it failed, by its output: "network", "write", or a limit.
+    def _private(self) -> tuple[str, ...]:
+        """Return the files of the workspace that are masked: secrets, at a level that can hide them."""
+        return self.guard.private if self.guard is not None and self.level in NAMESPACED else ()
 
-        Exit code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
+    def met(
+        self, finished: Finished, rights: Iterable[str] = (), refused: Iterable[str] = ()
+    ) -> tuple[Finished, tuple[str, ...], tuple[str, ...]]:
+        """Return how a command ended, what is known to have been in its way, and lines for the model and the user.
+
+        In the way are rights that were lacking, such as "read PATH" for a hidden file that was opened, and limits. Exit
+        code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - AND_SIGNAL
-        if not self._confines(rights) or not (finished.exit_code or finished.signal):
-            return finished, ()
-        said = finished.output + finished.errors
-        if self.level == "bubblewrap" and code in FATAL:
+        if not self._confines(rights):
+            return finished, (), ()
+        said, failed = finished.output + finished.errors, bool(finished.exit_code or finished.signal)
+        if self.level in NAMESPACED and code in FATAL:
             if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
                 finished = evolve(finished, signal=code, exit_code=None)
             elif not finished.exited:
                 finished = evolve(finished, signal=code)
-        closed = (name for name in IN_THE_WAY if name not in rights)
-        named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
-        return finished, (*named, *(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished)))
+        opened = tuple(READ + path for path in self._masks.opened())
+        hosts = tuple(f"{NETWORK} {host}" for host in refused)
+        limits = tuple(f"limit: {self.limits.told(resource)}" for resource in exhausted_by(finished))
+        lines = [f"[blocked by the sandbox: {each}]" for each in (*hosts, *limits)]
+        if opened:
+            cure = "" if self.strict else f'; give the command again with rights=["{opened[0]}"]: the user is asked'
+            lines.append(
+                f"[blocked by the sandbox: {_listed(opened)} was an empty file, since it may hold secrets{cure}]"
+            )
+        elif failed or any(words in said for words in READ_ONLY):
+            lines.append(self._closed(rights))
+        return finished, (*opened, *hosts, *limits), tuple(lines)
 
-    def cures(self, met: Iterable[str]) -> Iterator[str]:
-        """Yield lines for the model and the user about what blocked a command, with the cure."""
-        for name in met:
-            right = {NETWORK: NETWORK, "write": "write /ABSOLUTE/PATH"}.get(name)
-            asking = f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
-            yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
+    def _closed(self, rights: tuple[str, ...]) -> str:
+        """Return a sentence about what is closed to a command with these rights."""
+        scratch = "/tmp" if self.level in NAMESPACED else "$TMPDIR"
+        own = [path for path in self.denied if is_within(path, self.writable[0])]
+        closed = [
+            *([] if NETWORK in rights else [f"the network ({NETWORK})"]),
+            f"writing outside the workspace and {scratch} ({WRITE}PATH)",
+            f"reading {_listed((*self._private(), *own, 'keys and logins of the user'))} ({READ}PATH)",
+        ]
+        cure = (
+            "" if self.strict else "; give the command again with what it needs of these as `rights`: the user is asked"
+        )
+        return f"[blocked by the sandbox, if that was in the way: {', '.join(closed)}{cure}]"
+
+
+MOST_LISTED = 10
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return paths or rights to read them as a list, at most a few."""
+    shown = [name.removeprefix(READ) for name in names[:MOST_LISTED]]
+    return ", ".join([*shown, *([f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else [])])
+
+
+def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool:
+    """Return whether a place can be written anyway; mounted again, it would uncover the closed ones in it."""
+    return any(is_within(place, each) for each in writable) and not any(is_within(place, each) for each in closed)
 
 
 def make_sandbox(
-    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = (), scratches: str = ""
+    wanted: str, writable: Iterable[str], denied: Iterable[str] = (), scratches: str = ""
 ) -> Sandbox | None:
-    """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
+    """Return the sandbox that a preset wants ("off", "on", "required", "strict"), None for none.
+
+    Raises CannotStart if a required one is not achieved, or leaves secrets in the workspace open.
+    """
     if wanted == "off":
         return None
-    level = achieved()
-    if wanted == "strict" and level == "none":
-        raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
-    return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict", scratches=scratches)
+    writable = tuple(writable)
+    level = achieved(writable)
+    made = Sandbox(
+        writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])),
+        scratches=scratches,
+    )  # fmt: skip
+    made.guard = Guard(made.guarded)
+    if wanted == "on":
+        return made
+    if level == "none":
+        says = f"sandbox={wanted}, and nothing confines commands here: see `bpagent doctor`"
+        raise CannotStart(f"{says}; give --sandbox off, and they run unconfined")
+    if readable := open_secrets(level, writable[0]):
+        raise CannotStart(
+            f"sandbox={wanted}, and the level {level} cannot hide {', '.join(readable)} in the workspace; move them, "
+            "install bubblewrap, or give --sandbox on, and commands can read them"
+        )
+    return made
 
 
-def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
-    match level:
-        case "bubblewrap":
-            return bubblewrap.confining(inside)
-        case "landlock":
-            return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
-    return ("sandbox-exec", "-p", "\n".join(_seatbelt_profile(inside)))
+MOST_NAMED = 5
+MADE_OR_KEPT = frozenset([".git", "node_modules", ".venv", "venv", "__pycache__"])
 
 
-SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
+def open_secrets(level: str, workspace: str) -> list[str]:
+    """Return files of the workspace that hold secrets and that this level cannot hide, at most a few of them."""
+    if level != "landlock":
+        return []
+    places, found = Places(workspace=workspace, home=os.path.expanduser("~")), list[str]()
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = sorted(set(folders) - MADE_OR_KEPT)
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        found += [os.path.relpath(path, workspace) for path in paths if zone_of(path, places) is Zone.PRIVATE]
+        if len(found) >= MOST_NAMED:
+            break
+    return found[:MOST_NAMED]
 
 
-def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
-    """Yield the lines of a profile for `sandbox-exec -p`; later ones win. Written from its documentation, untested."""
-    yield from ("(version 1)", "(allow default)", "(deny file-write*)")
-    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_below(SEATBELT_SINKS, 'literal')})"
-    if inside.kept:
-        yield f"(deny file-write* {_below(inside.kept)})"
-    if inside.hidden:
-        yield f"(deny file-read* file-write* {_below(inside.hidden)})"
-    if inside.granted:
-        yield f"(allow file-read* file-write* {_below(inside.granted)})"
-    yield from ("(deny signal)", "(allow signal (target same-sandbox))", "(deny mach-lookup)", "(deny appleevent-send)")
-    if not inside.network:
-        yield from ("(deny network*)", '(allow network* (local ip "localhost:*"))')
-        yield '(allow network-outbound (remote ip "localhost:*"))'
-
-
-def _below(places: Iterable[str], kind: str = "subpath") -> str:
-    quoted = (place.replace("\\", "\\\\").replace('"', '\\"') for place in places)
-    return " ".join(f'({kind} "{place}")' for place in quoted)
-
-
-@lru_cache(maxsize=1)
-def _prlimit() -> str | None:
-    return shutil.which("prlimit")
+def _made(folder: str) -> str:
+    """Return a folder, which is made if it is missing; empty if it cannot be written."""
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else ""
 
 
 # The level that this machine achieves.
@@ -317,44 +487,40 @@ exit 0
 """
 
 
-@lru_cache(maxsize=1)
-def achieved() -> Level:
-    """Return the level that this machine achieves; tried at the first call, in about 20 milliseconds."""
-    return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
+def achieved(writable: Iterable[str] = ()) -> Level:
+    """Return the level that this machine achieves for an agent that may write these places.
+
+    It is tried at the first call, in about 20 milliseconds.
+    """
+    programs = Programs.found(writable)
+    return next((level for level in LEVELS[:-1] if why_not(level, programs) == ""), "none")
 
 
-@lru_cache(maxsize=len(LEVELS))
-def why_not(level: Level) -> str:
+@lru_cache(maxsize=64)
+def why_not(level: Level, programs: Programs | None = None) -> str:
     """Return why a level is not achieved here, found by attempts to escape; empty if it is."""
-    missing = _missing(level)
-    if missing:
-        return missing
+    if level == "landlock" and not launcher.landlock_version():
+        return "this kernel has no Landlock (Linux 5.13)"
+    programs = programs or Programs.found(())
+    if level == "bubblewrap" and programs.bwrap is None:
+        return "there is no program bwrap; install the package bubblewrap"
+    if level == "namespaces" and sys.platform != "linux":
+        return "this is not Linux"
     try:
         with make_folder("probe", os.path.expanduser("~")) as folder:
-            return _tried(level, folder)
+            return _tried(level, programs, folder)
     except (OSError, subprocess.SubprocessError, CannotStart) as error:
         return str(error)
 
 
-def _missing(level: Level) -> str:
-    match level:
-        case "bubblewrap":
-            return "" if shutil.which("bwrap") else "there is no program bwrap; install the package bubblewrap"
-        case "landlock":
-            return "" if landlock.version() else "this kernel has no Landlock (Linux 5.13)"
-        case "seatbelt":
-            return "" if sys.platform == "darwin" and shutil.which("sandbox-exec") else "this is not macOS"
-    return ""
-
-
-def _tried(level: Level, folder: str) -> str:
+def _tried(level: Level, programs: Programs, folder: str) -> str:
     """Return the failures of a test command in a sandbox: forbidden operations that work, required ones that fail."""
     workspace, canary, secret = (os.path.join(folder, name) for name in ("workspace", "canary", "secret"))
     os.mkdir(workspace)
     for path in (canary, secret):
         with open(path, "w") as file:
             file.write("a hidden file can be read\n" if path == secret else "")
-    made = Sandbox((workspace,), level, denied=(secret,))
+    made = Sandbox((workspace,), level, denied=(secret,), programs=programs)
     command = (*made.prefix(workspace), "sh", "-c", ATTEMPTS, "sh", canary, secret)
     done = subprocess.run(
         command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_PROBE,

@@ -169,6 +169,7 @@ def test_doctor_shows_the_sandbox_level_and_why_no_higher_one_is_achieved(comman
     assert found["sandbox"] == achieved()
     assert set(found["why_not"]) <= set(LEVELS)
     assert found["programs"]["bash"]
+    assert found["free"] > 0
     assert f"sandbox: {achieved()}" in said.out
     assert all(program in said.out for program in PROGRAMS)
     assert {name: "tar" in programs["uses"] for name, programs in found["settings"].items()} == {

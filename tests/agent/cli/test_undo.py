@@ -113,15 +113,17 @@ def test_diff_shows_what_changed_and_who_did(log: Path, command: Command) -> Non
 def test_the_end_of_a_run_says_what_changed_and_how_to_take_it_back(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
-    write = {"call": {"tool": "write_file", "arguments": {"path": "a.txt", "content": "hers\n"}}}
-
-    told = command(
-        "run", "go", "--model", script(write, "Done."), "--workspace", workspace, "--log", tmp_path / "x.jsonl"
+    write, recipe = (
+        {"call": {"tool": "write_file", "arguments": {"path": path, "content": "hers\n"}}} for path in ("a", "Makefile")
     )
 
-    assert "1 file changed, 1 new; bpagent undo" in told.err
+    told = command(
+        "run", "go", "--model", script(write, recipe, "Done."), "--workspace", workspace, "--log", tmp_path / "x.jsonl"
+    )
+
+    assert "2 files changed, 2 new; look at what runs later: Makefile; bpagent undo" in told.err
     assert command("undo", tmp_path / "x.jsonl").code == 0
-    assert not (workspace / "a.txt").exists()
+    assert not (workspace / "a").exists()
 
 
 def test_what_is_left_out_of_snapshots_is_told_once(

@@ -282,7 +282,11 @@ def whole_in_a_file(answered: ToolMessage) -> bool:
 
 
 def canary(_: ToolMessage) -> str:
-    return "kept out" if (Path.home() / "canary.txt").read_text() == "alive" else "written"
+    """Whether a command wrote the canary, which is alive again afterwards."""
+    file = Path.home() / "canary.txt"
+    content = file.read_text()
+    file.write_text("alive")
+    return "kept out" if content == "alive" else "written"
 
 
 def ask_for_more(run: Run, _: Preset) -> None:
@@ -510,7 +514,7 @@ ROWS = (
         scene(lambda run, _: "runs" if "runs in the background" in results(run)[0] else "killed",
               serve, tools=within, policy=None, result_form="text"), all_alike("killed", default="runs"), "none"),
     Row("sandbox", command(canary, "echo gone > ../canary.txt", **WORDS),
-        all_alike("written", default="kept out" if achieved() != "none" else "written"), "off"),
+        all_alike("kept out" if achieved() != "none" else "written", passthrough="written"), "off"),
     Row("compact",
         command(lambda answered: len(answered.text), "head -c 60000 /dev/zero | tr '\\0' x",
                 result_form="text", output_limit=200_000), all_alike(60_000, passthrough=6000), 100),

@@ -32,6 +32,22 @@ async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row:
         assert await row.scene(make_agent, evolve(preset, **{row.option: row.other})) != row.cells[preset.name]
 
 
+OF_COMMANDS = ROWS[[row.option for row in ROWS].index("max_timeout") :]
+DIFFERENT_UNCONFINED = {"sandbox": "written"}
+"""The rows of S1 and S2 that differ in the environment of the user, in which their specifications run."""
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+@rows(("preset", "row"), [(PRESETS[name], row) for name in ("autonomous", "coding") for row in OF_COMMANDS])
+async def test_s1_and_s2_differ_unconfined_in_what_their_commands_reach_alone(
+    make_agent: MakeAgent, row: Row, preset: Preset
+) -> None:
+    outcome = await row.scene(make_agent, evolve(preset, sandbox="off"))
+
+    assert outcome == DIFFERENT_UNCONFINED.get(row.option, row.cells[preset.name])
+
+
 def test_the_table_has_all_presets_and_all_options() -> None:
     """A new option needs a row to the table or a place where its effect is tested."""
     options = {field.name for field in fields(Preset)} - {"name"}
@@ -204,3 +220,11 @@ def test_only_administration_is_asked_about(
 
     assert any(isinstance(event, ApprovalAsked) for event in run.events) is (category == "admin")
     assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == [outcome]
+
+
+def test_a_path_that_would_match_nothing_is_refused() -> None:
+    preset = PRESETS["default"]
+    for option, path in (("allowed", "/a/*"), ("allowed", "$DATA/x"), ("denied", "**/x"), ("denied", "a/$B")):
+        with pytest.raises(OptionError):
+            preset.with_options({f"{option}_paths": path})
+    assert preset.with_options({"denied_paths": "secrets/*,$HOME/x"}).denied_paths == ("secrets/*", "$HOME/x")

@@ -52,6 +52,8 @@ def from_a_shell(folder: Path) -> list[str]:
         ("none", ()),
         ("landlock", ()),
         ("landlock", ("network",)),
+        ("namespaces", ()),
+        ("namespaces", ("network",)),
         ("bubblewrap", ()),
         ("bubblewrap", ("network",)),
         ("bubblewrap", ("network example.com",)),

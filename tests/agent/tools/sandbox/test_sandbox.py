@@ -27,7 +27,7 @@ def outside() -> Iterator[Outside]:
         yield outside
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
+@pytest.fixture(params=LEVELS[:-1])
 def level(request: pytest.FixtureRequest) -> Level:
     chosen: Level = request.param
     if why := why_not(chosen):

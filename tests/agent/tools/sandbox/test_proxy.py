@@ -12,11 +12,12 @@ from agent import call
 from agent.effects.execution import describe
 from agent.presets import DEFAULT
 from agent.presets.equipment import equip
+from agent.tools.background import Processes
 from agent.tools.definition import Toolbox, ToolContext
-from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.permissions import hosts_of, is_right, needed_for
+from agent.tools.sandbox.proxy import TO_PROXY
 from agent.tools.sandbox.sandbox import Sandbox, why_not
-from agent.tools.shell import ShellOptions
+from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
@@ -81,7 +82,6 @@ def test_the_granted_host_is_reached_unless_it_is_another_name_of_this_machine(
         "curl -s -m 5 --noproxy none http://other.example@127.0.0.1:{port}/",
         "curl -s -m 5 http://127.0.0.1:{port}/",
         "exec 3<>/dev/tcp/127.0.0.1/{port}",
-        "curl -s -m 5 --unix-socket /run/egress/socket http://127.0.0.1:{port}/",
     ],
 )
 def test_no_other_host_is_reached(command: str, sandbox: Sandbox, port: str) -> None:
@@ -119,15 +119,49 @@ def test_a_neighbour_in_the_loopback_cannot_use_the_proxy_of_a_call(sandbox: San
 
 
 @pytest.mark.slow
-def test_the_call_ends_as_its_command_does_and_leaves_nothing(sandbox: Sandbox) -> None:
-    prefix = sandbox.prefix(sandbox.writable[0], ["network other.example"])
-    folder = Path(next(word for word in prefix if "/bpagent-egress-" in word))
+def test_the_call_ends_as_its_command_does(sandbox: Sandbox) -> None:
+    done = run(sandbox, "env | grep -i _proxy | wc -l; exit 7", "network other.example")
 
-    counted = [*prefix, "bash", "-c", "env | grep -i _proxy | wc -l; exit 7"]
-    done = subprocess.run(counted, cwd=sandbox.writable[0], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "8\n", "")
 
-    assert (done.returncode, done.stdout, done.stderr) == (7, b"8\n", b"")
-    assert not folder.exists()
+
+@pytest.mark.slow
+def test_a_key_opens_its_hosts_until_its_call_is_over(sandbox: Sandbox, port: str) -> None:
+    """The next call can use the key that an earlier one left in the workspace; it finds the door closed."""
+    first, second = (sandbox.environment({"PATH": os.environ["PATH"]}, [f"network {host}"]) for host in HOSTS)
+    fetch = f"curl -s --noproxy none -x {first['http_proxy']} http://127.0.0.1:{port}/"
+    words = [*sandbox.prefix(sandbox.writable[0], ["network other.example"]), "sh", "-c", fetch]
+    told = [subprocess.run(words, env=second, capture_output=True, text=True, check=False).stdout]
+    refused = subprocess.run([*words[:-1], f"curl -s http://127.0.0.1:{port}/ --noproxy x"], env=second, check=False)
+
+    released = sandbox.release(first), sandbox.release(second)
+    told.append(subprocess.run(words, env=second, capture_output=True, text=True, check=False).stdout)
+
+    assert told == ["hello", "blocked by the sandbox: network; the key of the call is missing\n"]
+    assert (refused.returncode, released) == (0, ((), ("127.0.0.1",)))
+
+
+HOSTS = ("127.0.0.1", "other.example")
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_the_key_of_a_background_process_is_good_until_that_ends(sandbox: Sandbox, port: str) -> None:
+    processes = Processes()
+    bash = make_shell_tool(sandbox.writable[0], ShellOptions(sandbox=sandbox), processes=processes)
+    rights = ToolContext(rights=("network 127.0.0.1",))
+    leave = "echo $http_proxy > proxy; mkfifo end; read _ < end"
+    fetch = {"command": f"curl -s --noproxy none -x $(cat proxy) http://127.0.0.1:{port}/"}
+
+    await bash.run({"command": leave, "background": True}, rights)
+    await bash.run({"command": "until [ -s proxy ]; do :; done"})
+    during = await bash.run(fetch)
+    await bash.run({"command": "until [ -p end ]; do :; done; echo > end"})
+    while processes.running():
+        await processes.news()
+
+    assert during.text == "hello"
+    assert "the key of the call is missing" in (await bash.run(fetch)).text
 
 
 @pytest.mark.slow
@@ -150,6 +184,7 @@ def test_the_question_names_the_host_and_the_yes_is_for_it_alone(
     assert "hello" in first.result.text
     assert "still running" not in first.result.text
     assert "127.0.0.1 was not granted" in second.result.text
+    assert second.result.details["blocked"] == ("network 127.0.0.1",)
 
 
 @pytest.mark.slow
