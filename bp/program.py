@@ -457,12 +457,16 @@ class BProgram:
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
-        for receipt in tuple(self._posts):
+        turned_away, free = [], None
+        for receipt in self._posts:
             if self._board.is_free(receipt.event):
-                return receipt
+                free = receipt
+                break
             if receipt.when_blocked != "keep":
-                self._turn_away(receipt)
-        return None
+                turned_away.append(receipt)
+        for receipt in turned_away:
+            self._turn_away(receipt)
+        return free
 
     def _turn_away(self, receipt: Receipt) -> None:
         receipt.refusals = self._board.refusals_of(receipt.event)
