@@ -1,6 +1,6 @@
 """Sockets of Unix with a path: a read-only mount stops no connection, so those outside are hidden from commands.
 
-A socket of a container engine or a password agent is as good as everything outside. The kernel names the sockets of our
+A socket of a container engine or a password agent opens everything outside. The kernel names the sockets of our
 network namespace; those of another namespace, as of a rootless container engine, are looked for where they usually are.
 """
 
