@@ -208,8 +208,8 @@ def is_work_that_runs(inner: str) -> bool:
 
 
 def runs_later(path: str, home: str) -> bool:
-    """Return whether a shell, an editor or a schedule will run the content of a file."""
-    if _pattern("runs_later", "system").search(path) or _pattern("runs_later", "workspace").search(path):
+    """Return whether a shell or a schedule will run the content of a file."""
+    if _pattern("runs_later", "scripts").search(path):
         return True
     inner = path[len(home) + 1 :] if is_within(path, home) else ""
     return _home("startup").match(inner) is not None or _home("autostart").match(inner) is not None
