@@ -44,14 +44,15 @@ def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> Itera
     """Make agents with scripted models: `make_agent(step, step, ..., preset=..., threads=[...])`.
 
     Takes the options of `Agent`. Default `tools`: those of the scratch workspace. A failed inference is retried at
-    once.
+    once, and nothing is asked for want of snapshots.
     """
     made: list[Agent] = []
 
     def make(*steps: Step, **options: Any) -> Agent:
         if "tools" not in options:
             options["tools"] = request.getfixturevalue("scratch_tools")
-        agent = Agent(ScriptedModel(steps), **{"workspace": scratch_workspace, "wait": lambda _: 0.0, **options})
+        usual = {"workspace": scratch_workspace, "wait": lambda _: 0.0, "snapshots": None}
+        agent = Agent(ScriptedModel(steps), **{**usual, **options})
         made.append(agent)
         return agent
 

@@ -24,7 +24,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event, PredicateError, Test, check_kind, values_of
+from bp.events import Event, PredicateError, Test, check_kind
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
@@ -113,12 +113,9 @@ class Offers(list[Offer]):
 
     def first(self) -> Offer | None:
         """Return the first current offer, None if there is none."""
-        while self:
-            offer = self[0]
-            if offer.version == offer.requester.version:
-                return offer
+        while self and not self[0].is_current():
             heappop(self)
-        return None
+        return self[0] if self else None
 
 
 class Queue(Offers):
@@ -385,14 +382,14 @@ class Kinds(set[Any]):
 class Index:
     """B-threads filed by their event sets, each under the keys of its rows: `filed`, or `asked` for rows with a test.
 
-    fields: the combinations of fields in use, by kind.
+    fields: the combinations of fields in use, by kind, each with the function that gets their values.
     """
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index; `kinds`: those of its program."""
         self.filed: dict[Any, dict[Running, None]] = {}
         self.asked: dict[Any, dict[Running, list[Test]]] = {}
-        self.fields: dict[Any, dict[tuple[str, ...], None]] = {}
+        self.fields: dict[Any, dict[tuple[str, ...], Callable[[Event], Any]]] = {}
         self._kinds = kinds
 
     def move(self, member: Running, old: Any, new: Any) -> None:
@@ -403,7 +400,7 @@ class Index:
             if kind not in self._kinds:
                 self._kinds.meet(kind)
             if fields is not None:
-                _add(self.fields, kind, fields)
+                self.fields.setdefault(kind, {})[fields] = attrgetter(*fields)
             if test is None:
                 _add(self.filed, key, member)
             else:
@@ -421,10 +418,11 @@ class Index:
         """
         if not self.filed and not self.asked:
             return NOTHING
-        found: dict[Running, None] = {}
         keys = [event, None, *event._kinds]
-        if self.fields:
-            keys += self._value_keys(event)
+        for kind in event._kinds if self.fields else ():
+            for fields, values_of in self.fields.get(kind, NOTHING).items():
+                keys.append((kind, fields, values_of(event)))
+        found: dict[Running, None] = {}
         for key in keys:
             if (members := self.filed.get(key)) is not None:
                 found |= members
@@ -432,15 +430,11 @@ class Index:
             found |= self._accepting(keys, event, found)
         return found
 
-    def _value_keys(self, event: Event) -> list[Any]:
-        combinations = [(kind, fields) for kind in event._kinds for fields in self.fields.get(kind, ())]
-        return [(kind, fields, values_of(event, fields)) for kind, fields in combinations]
-
     def _accepting(self, keys: list[Any], event: Event, known: Collection[Running]) -> dict[Running, None]:
         """Return the members, without those known, of whose tests under these keys one accepts an event."""
         asked: dict[Running, list[Test]] = {}
         for key in keys:
-            for member, tests in self.asked.get(key, {}).items():
+            for member, tests in self.asked.get(key, NOTHING).items():
                 asked.setdefault(member, []).extend(tests)
         return {member: None for member in asked if member not in known and _is_accepted(event, asked[member], member)}
 

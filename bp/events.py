@@ -25,6 +25,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -128,7 +129,8 @@ class Event(EventSet, metaclass=EventKind):
 
     def __attrs_post_init__(self) -> None:
         """Freeze the payload. Raises TypeError, naming the field, if a value can change."""
-        check_kind(self._kind)
+        if self._payload is None:
+            check_kind(self._kind)
         for name in self._payload or ():
             value = getattr(self, name)
             try:
@@ -295,13 +297,8 @@ def matches(rows: tuple[Row, ...], event: Any) -> bool:
 
 def _fits(key: Any, kind: Any, fields: tuple[str, ...] | None, event: Any) -> bool:
     if fields is not None:
-        return kind in event._kinds and key == (kind, fields, values_of(event, fields))
+        return kind in event._kinds and key == (kind, fields, attrgetter(*fields)(event))
     return key is None or key == event or key in event._kinds
-
-
-def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the values of some fields of an event."""
-    return tuple([getattr(event, name) for name in fields])
 
 
 @frozen(repr=False)
@@ -334,7 +331,7 @@ class Intersection(EventSet):
     def _rows_of_narrowest(self) -> tuple[Row, ...]:
         """Return the rows of one member, with a test that asks the others."""
         of_members = [member._rows for member in self.members]
-        narrowest = min(of_members, key=_breadth, default=((None, None, None, None),))
+        narrowest = min(of_members, key=_is_broad, default=((None, None, None, None),))
         others = [rows for rows in of_members if rows is not narrowest or any(test for *_, test in rows)]
         test = partial(_all_match, others) if others else None
         return tuple([(key, kind, fields, test) for key, kind, fields, _ in narrowest])
@@ -343,10 +340,9 @@ class Intersection(EventSet):
         return f"({' & '.join(map(_shown, self.members))})" if self.members else "ALL"
 
 
-def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
-    """Sort key of an intersection's members by how many events their rows could match: narrow ones first."""
-    keys, kinds = [row[0] for row in rows], [row[1] for row in rows]
-    return None in kinds, any(key in kinds for key in keys), len(rows)
+def _is_broad(rows: tuple[Row, ...]) -> tuple[bool, bool]:
+    """Sort key of an intersection's members: rows of any kind, then those of whole kinds, are filed last."""
+    return any(row[1] is None for row in rows), any(row[0] is row[1] for row in rows)
 
 
 NONE = Union(())
@@ -385,7 +381,8 @@ class Where(EventSet):
         test = None if self.predicate is None else partial(_ask, self.kinds, self.predicate)
         if not self.fields:
             return tuple([(kind, kind, None, test) for kind in self.kinds])
-        return tuple([((kind, self.fields, self.values), kind, self.fields, test) for kind in self.kinds])
+        values = self.values if len(self.values) > 1 else self.values[0]  # as `attrgetter` gives them
+        return tuple([((kind, self.fields, values), kind, self.fields, test) for kind in self.kinds])
 
     def __repr__(self) -> str:
         predicate = [] if self.predicate is None else [str(getattr(self.predicate, "__name__", self.predicate))]

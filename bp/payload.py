@@ -72,14 +72,12 @@ def freeze(value: Any) -> Any:
     Raises TypeError for other objects: mutable ones, files, objects compared by identity.
     """
     kind: Any = type(value)
-    return _freezer(kind)(value)
+    return value if kind in VALUES else _freezer(kind)(value)
 
 
 @cache  # every event needs one for each of its values
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     """Return the function that freezes values of a type."""
-    if kind in VALUES:
-        return _unchanged
     if issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _unchanged
     if kind in (datetime, time):

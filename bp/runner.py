@@ -87,7 +87,7 @@ class Effect:
     """An action outside of the program that an event starts.
 
     on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`; an async function, or
-    a plain one that takes no time and needs no task (it may also return an awaitable). outcome: the kinds it may return
+    a plain one that takes no time (it may also return an awaitable). outcome: the kinds it may return
     (used by the verifier's environment); an outcome has the same value in every field that its kind shares with `on`.
     broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the events that cancel it: an
     event set, or a function of the started event that returns one. on_resume: "again" if it may be started again after

@@ -46,15 +46,6 @@ class Strategy(Protocol):
 
 
 @frozen
-class PriorityStrategy:
-    """The first candidate: highest priority, then oldest b-thread, then first in its list. The default."""
-
-    def chooser(self) -> Chooser:
-        """Return a chooser that takes the first candidate."""
-        return lambda candidates: candidates[0]
-
-
-@frozen
 class RandomStrategy:
     """Any candidate, evenly, whatever its priority, from a seed."""
 
@@ -86,7 +77,7 @@ class RoundRobinStrategy:
 
 
 def chooser_of(strategy: Strategy | None) -> Chooser | None:
-    """Return a new chooser, None for the default. Raises TypeError for an invalid strategy."""
+    """Return a new chooser, None for the default: the first candidate. Raises TypeError for an invalid strategy."""
     if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
         raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
-    return None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()
+    return None if strategy is None else strategy.chooser()

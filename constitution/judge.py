@@ -14,7 +14,7 @@ from constitution.effects import UNKNOWN, Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import Rule, effects_called
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
-from constitution.zones import Places, is_within, zone_of, zones_of
+from constitution.zones import Places, is_denied, is_within, zone_of, zones_of
 
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
@@ -72,9 +72,16 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
     if finding.effect is Effect.READ and _is_output(finding.path, action, policy):
         return Verdict.allow()
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
+    if finding.effect is Effect.READ_TREE and not action.is_confined and _holds_denied(finding.path, places):
+        zones = (*zones, Zone.DENIED)
     is_held = _is_held(action, policy) and finding.effect not in effects_called("shows")
     verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding, action), is_held=is_held)
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
+
+
+def _holds_denied(folder: str, places: Places) -> bool:
+    """Return whether there are denied paths in a folder of the workspace."""
+    return any(is_within(each, folder) and is_within(each, places.workspace) for each in places.denied)
 
 
 def _places(policy: Policy, action: Action) -> Places:
@@ -83,7 +90,8 @@ def _places(policy: Policy, action: Action) -> Places:
 
 @lru_cache(maxsize=64)
 def _places_of(policy: Policy, workspace: str, home: str, own: tuple[str, ...]) -> Places:
-    return Places(_root(workspace), home, policy.denied(home), policy.roots(home), own)
+    root = _root(workspace)
+    return Places(root, home, policy.denied(root, home), policy.roots(root, home), own)
 
 
 def judge_command(
@@ -224,7 +232,8 @@ def _is_output(path: str, action: Action, policy: Policy) -> bool:
     """Return whether a path is a long output of a command of this run, and not denied."""
     if not action.outputs or not is_within(path, action.outputs):
         return False
-    return policy.allows_path(path, action.outputs, action.home or NO_HOME)
+    home = action.home or NO_HOME
+    return not is_denied(path, policy.denied(_root(action.workspace), home))
 
 
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:

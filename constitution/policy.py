@@ -11,7 +11,7 @@ from constitution.effects import Effect, Zone
 from constitution.rules import CommandRule, Rule
 from constitution.tables import without_examples
 from constitution.verdict import Level
-from constitution.zones import absolute, is_within
+from constitution.zones import is_denied, is_within, placed
 
 DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 """S0 6.4: credentials; denied wins over allowed."""
@@ -19,7 +19,7 @@ DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 
 @frozen(cache_hash=True, repr=False)
 class Policy:
-    """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
+    """A way to judge. `allowed_roots` and `denied_paths` may be relative to the workspace, and begin with `~`.
 
     `bounded`: paths of file tools must lie in the workspace or an allowed root; otherwise only the rules decide, as for
     commands. `blocklist`: denied programs of shell commands ("rm"), or programs with an argument ("chmod 777"), in any
@@ -53,19 +53,19 @@ class Policy:
         """Return the rules for an effect in a zone, the strictest first."""
         return _rules_for(self, effect, zone)
 
-    def denied(self, home: str) -> tuple[str, ...]:
+    def denied(self, workspace: str, home: str) -> tuple[str, ...]:
         """Return the denied paths, absolute."""
-        return tuple(absolute(path, cwd="/", home=home) for path in self.denied_paths)
+        return tuple(placed(path, workspace=workspace, home=home) for path in self.denied_paths)
 
     def allows_path(self, path: str, workspace: str, home: str) -> bool:
         """Return whether a resolved path is within the bounds: not denied, and in the workspace or an allowed root."""
-        if any(is_within(path, denied) for denied in self.denied(home)):
+        if is_denied(path, self.denied(workspace, home)):
             return False
-        return not self.bounded or any(is_within(path, root) for root in (workspace, *self.roots(home)))
+        return not self.bounded or any(is_within(path, root) for root in (workspace, *self.roots(workspace, home)))
 
-    def roots(self, home: str) -> tuple[str, ...]:
+    def roots(self, workspace: str, home: str) -> tuple[str, ...]:
         """Return the allowed roots, absolute."""
-        return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
+        return tuple(placed(path, workspace=workspace, home=home) for path in self.allowed_roots)
 
     def with_commands(self, *commands: CommandRule) -> "Policy":
         """Return this policy with more of the user's rules about commands."""

@@ -84,7 +84,7 @@ def _zone(path: str, places: Places) -> Zone:
     given, path = path, _whole(path)
     if path != given and path == places.workspace:
         return Zone.WORKSPACE_CONTENT
-    if _is_within_any(path, places.denied):
+    if is_denied(alike(path), tuple(map(alike, places.denied))):
         return Zone.DENIED
     if _pattern("anywhere", "program", "(^|/)({})(/|$)").search(path):
         return Zone.PROGRAM
@@ -251,6 +251,42 @@ def absolute(path: str, *, cwd: str, home: str) -> str:
         path = home + path[1:]
     normal = posixpath.normpath(f"{cwd}/{path}" if cwd and path[:1] != "/" else path)
     return normal[1:] if normal.startswith("//") else normal
+
+
+HOME_PREFIXES = ("$HOME", "${HOME}", "~")
+
+
+def placed(path: str, *, workspace: str, home: str) -> str:
+    """Return a path of a configuration as an absolute one, in the same way for every tool.
+
+    It starts at the workspace if it is relative; a leading `~`, `$HOME` or `${HOME}` is `home`.
+    """
+    for prefix in HOME_PREFIXES:
+        if path == prefix or path.startswith(f"{prefix}/"):
+            path = home + path[len(prefix) :]
+    return absolute(path, cwd=workspace, home=home)
+
+
+def checked_path(path: str, *, patterns: bool = False) -> str:
+    """Return a path of a configuration. Raises ValueError for one that would match nothing, or not what it says."""
+    rest = next((path[len(prefix) :] for prefix in HOME_PREFIXES if path.startswith(f"{prefix}/")), path)
+    if "$" in rest and path not in HOME_PREFIXES:
+        raise ValueError(f"{path!r}: of variables only $HOME, at the beginning, is known here; write the path itself")
+    if "**" in rest or (not patterns and GLOB.search(rest)):
+        raise ValueError(f"{path!r} is a pattern that cannot be used here; name the folder itself")
+    return path
+
+
+def is_denied(path: str, denied: tuple[str, ...]) -> bool:
+    """Return whether a path is one of the denied ones, lies below one, or fits a pattern (`secrets/*`) among them."""
+    return any(is_within(path, each) or (GLOB.search(each) and _fits_any(path, each)) for each in denied)
+
+
+def _fits_any(path: str, pattern: str) -> bool:
+    """Return whether a path or one of its parents fits a pattern, hidden names as well."""
+    parts, patterns = path.split("/"), pattern.split("/")
+    pairs = zip(parts, patterns, strict=False)
+    return len(patterns) <= len(parts) and all(fnmatchcase(part, wanted) for part, wanted in pairs)
 
 
 def is_within(path: str, root: str) -> bool:

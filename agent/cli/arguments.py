@@ -207,6 +207,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "runs": (
         "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)",
         _argument("--limit", type=_number(int, 1), default=0, metavar="N", help="only the N latest (default: all)"),
+        _several("--delete", "LOG", "remove this run: its log, its snapshots, and what it left in /tmp of the sandbox"),
         _flag("--prune", "remove all snapshots of workspaces, and the secrets in them, at once"),
         _output_as_json("one JSON object per run"),
     ),

@@ -16,7 +16,7 @@ from attrs import evolve, field, fields, frozen, has
 
 from agent.cli.config import chosen_preset, existing_folder, layers, model_name, tell_unused
 from agent.cli.errors import Mistake, say
-from agent.cli.runs import new_log
+from agent.cli.runs import new_log, scratches_of
 from agent.effects.approval import Approver
 from agent.history.rebuilding import joining, recorded_bthreads
 from agent.log.reading import RecordedRun
@@ -76,7 +76,8 @@ def tools_of(
     options from their parent (see `SubagentStore`). Raises OptionError for an invalid file of tools.
     """
     own = () if log is None else (str(log.absolute()),)
-    tools = equip(preset, workspace, own)
+    scratches = "" if log is None else str(scratches_of(log))
+    tools = equip(preset, workspace, own, scratches)
     if preset.tools not in ("all", "coding"):
         return tools
     from agent.session.subagents import SubagentStore, make_task
@@ -84,7 +85,7 @@ def tools_of(
     store = SubagentStore(
         model,
         preset,
-        lambda: equip(preset, workspace, own),
+        lambda: equip(preset, workspace, own, scratches),
         logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
         parent="" if log is None else str(log),
         approve=approve,

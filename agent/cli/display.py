@@ -33,6 +33,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
+    SnapshotRequested,
     SummaryRequested,
     ToolFinished,
     ToolStarted,
@@ -138,6 +139,7 @@ ANSWERING, WAITING = "the model answers", "waiting, to ask again"
 ACTIVITIES: Mapping[type[Event], str] = {
     InferenceRequested: ANSWERING,
     SummaryRequested: "the model summarizes",
+    SnapshotRequested: "the workspace is kept before it may change",
     BackoffStarted: WAITING,
     **dict.fromkeys((ToolFinished, ApprovalAsked, RunEnded), ""),
 }

@@ -2,8 +2,8 @@
 
 import json
 import os
+import re
 import shlex
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +24,8 @@ from agent.log.chain import own_folder
 from agent.log.reading import LogError, OldFormat, header_of
 from agent.log.writing import is_in_use
 from agent.page.wording import counted
+from agent.tools.snapshots.store import Snapshots
+from agent.tools.temporary import remove_folder
 from agent.vocabulary.messages import Usage, typed
 
 # The folder of runs, and the logs in it.
@@ -38,6 +40,11 @@ def runs_folder() -> Path:
 def name_beside(log: Path) -> str:
     """Return the name of files about a log that are not in its folder, without their endings."""
     return sha256(os.path.realpath(log).encode()).hexdigest()[:32]
+
+
+def scratches_of(log: Path) -> Path:
+    """Return the folder in which what the commands of a run wrote to /tmp stays until the run is deleted."""
+    return own_folder().absolute() / "scratch" / name_beside(log)
 
 
 def append_privately(path: Path, content: bytes) -> None:
@@ -225,9 +232,13 @@ TONES: dict[str, Tone] = {
 
 
 def execute(arguments: Namespace) -> int:
-    """List the runs, the latest last; or remove the snapshots."""
-    if arguments.prune:
-        return _prune()
+    """List the runs, the latest last; or remove some, or all that was kept of their files."""
+    if arguments.delete:
+        return _delete([find_log(name) for name in arguments.delete])
+    return _prune() if arguments.prune else _list(arguments)
+
+
+def _list(arguments: Namespace) -> int:
     found, broken = summaries(arguments.limit)
     for sentence in broken:
         say(sentence)
@@ -274,9 +285,37 @@ def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], 
 
 
 def _prune() -> int:
-    """Remove all snapshots at once, with the secrets in them. Runs that go on take new ones."""
+    """Remove all snapshots and scratch folders at once, with the secrets in them. Runs that go on take new ones."""
     stores = [*own_folder().glob("snapshots/*")]
-    for store in stores:
-        shutil.rmtree(store)
+    for folder in (*stores, *own_folder().glob("scratch/*")):
+        remove_folder(str(folder))
     say(f"removed the snapshots of {len(stores)} folders; what their runs changed cannot be undone any more")
     return OK
+
+
+SNAPSHOT_NAME = re.compile(rb'"snapshot":"([^"]+)/\d+"')
+
+
+def _delete(logs: Sequence[Path]) -> int:
+    """Remove runs: first what was kept of their files, unless a branch needs it, then their logs. Raises Mistake."""
+    for log in logs:
+        if is_in_use(log):
+            raise Mistake(f"{log} is still being written; stop that run first: bpagent control")
+        tasks = log.with_name(f"{log.stem}-tasks")
+        own = [log, *tasks.glob("*.jsonl")]
+        header = header_of(log, log.read_bytes().partition(b"\n")[0])
+        others = (path for path in {*log.parent.glob("*.jsonl"), *_logs()} if path not in own)
+        names = _snapshot_names(own) - _snapshot_names(others)
+        options, workspace = header.get("configuration") or {}, str(header.get("workspace"))
+        Snapshots.under(options, workspace, own_folder()).remove(*names)
+        for folder in (scratches_of(log), tasks):
+            remove_folder(str(folder))
+        log.unlink()
+        say(f"deleted {log}; what it changed cannot be undone any more")
+    return OK
+
+
+def _snapshot_names(logs: Iterable[Path]) -> set[str]:
+    """Return the names under which runs have snapshots."""
+    found = (name for log in logs for name in SNAPSHOT_NAME.findall(log.read_bytes()))
+    return {json.loads(b'"%s"' % name) for name in found}

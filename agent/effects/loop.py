@@ -194,7 +194,8 @@ class Inferences:
 
     `own` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of them
     is its last message. The agent's model never stands in for a role without a model. `is_alone`: no user or hook can
-    act meanwhile, so that a quick model answers at once, without a turn for other tasks.
+    act meanwhile, so that a quick model answers at once, without a turn for other tasks. `meanwhile`: called while any
+    other model thinks.
     """
 
     own: RoleModel
@@ -206,6 +207,7 @@ class Inferences:
     watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
     is_alone: bool = False
+    meanwhile: Callable[[], None] = lambda: None
 
     def answer(self, requested: InferenceRequested) -> Event | Awaitable[Event]:
         """Return the draft that was asked for, or why there is none."""
@@ -215,6 +217,8 @@ class Inferences:
             cure = f"give one: Agent(models={{{role!r}: model}}), or --role {role}=MODEL"
             return InferenceFailed(requested.draft, f"no model has the role {role!r}; {cure}")
         is_quick = self.is_alone and self.watcher is None and getattr(voice.model, "is_quick", False)
+        if not is_quick:
+            self.meanwhile()
         answering = self._answered(requested, voice)
         return _at_once(answering) if is_quick else answering
 
@@ -374,7 +378,7 @@ def loop_effects(
         description_effect(toolbox),
         lookup_effect(toolbox),
         execution_effect(toolbox, on_output, keeper),
-        snapshot_effect(keeper),
+        snapshot_effect(keeper, toolbox),
         approval_effect(approver),
         _message_search_effect(asking.hooks),
         _backoff_effect(wait),

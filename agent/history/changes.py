@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from agent.log.chain import own_folder
 from agent.log.reading import RecordedRun
 from agent.tools.files import compare
 from agent.tools.snapshots.store import Snapshot, Snapshots
@@ -164,7 +165,7 @@ def history_of(recorded: RecordedRun) -> FileHistory:
     """Return the files of a run whose records are still to be taken; those of a branch begin with its workspace."""
     begun = (recorded.header.get("branch") or {}).get("files", 0)
     options = recorded.header.get("configuration") or {}
-    return FileHistory(Snapshots.under(options, str(recorded.header.get("workspace"))), begun)
+    return FileHistory(Snapshots.under(options, str(recorded.header.get("workspace")), own_folder()), begun)
 
 
 def file_history(recorded: RecordedRun) -> FileHistory:

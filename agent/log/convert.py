@@ -57,7 +57,7 @@ def _header(recorded: RecordedRun) -> Data:
     return {
         **recorded.header,
         "format": FORMAT,
-        "configuration": {"snapshots": False, **recorded.header["configuration"]},
+        "configuration": {"snapshots": None, **recorded.header["configuration"]},
         "converted": {"format": OLD, "sha256": sha256(recorded.path.read_bytes()).hexdigest()},
     }
 

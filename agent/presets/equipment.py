@@ -21,25 +21,28 @@ if TYPE_CHECKING:
     from agent.tools.sandbox.sandbox import Sandbox
 
 
-def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ()) -> tuple[Tool, ...]:
+def equip(
+    preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = (), scratches: str = ""
+) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace, those of its file last.
 
-    own: the agent's own folders, which are hidden from commands in a sandbox. Raises OptionError for an invalid file,
-    and for a required sandbox that cannot work here.
+    own: the agent's own folders, which are hidden from commands in a sandbox. scratches: the folder in which what
+    commands write to /tmp stays. Raises OptionError for an invalid file, and for a required sandbox that cannot work
+    here.
     """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
-    writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
-    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, writable, own))
+    writable = workspace.roots if preset.bounded else (workspace.root,)
+    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, writable, (*workspace.denied, *own), scratches))
     return *_collection(preset, workspace, shell), *_declared(preset, workspace, shell)
 
 
-def _sandbox(preset: Preset, writable: tuple[str, ...], own: Iterable[str]) -> "Sandbox | None":
+def _sandbox(preset: Preset, writable: tuple[str, ...], denied: tuple[str, ...], scratches: str) -> "Sandbox | None":
     if preset.sandbox == "off":
         return None
     from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and the abilities of the machine are tried
 
     try:
-        return make_sandbox(preset.sandbox, writable, (*preset.denied_paths, *own))
+        return make_sandbox(preset.sandbox, writable, denied, scratches)
     except CannotStart as error:
         raise OptionError(str(error)) from error
 

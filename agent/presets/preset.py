@@ -6,7 +6,7 @@ A new rule is a line of `RULES`, and a field of `Preset` for each of its options
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -54,6 +54,7 @@ from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
+from constitution.zones import checked_path
 
 IN_WORDS: dict[Any, str] = {
     int: "a whole number",
@@ -192,8 +193,9 @@ class Preset:
     shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
     commands if the machine can, and a yes lifts the rights in the question; with "required" no run begins where nothing
     confines, or where secrets in the workspace could be read; "strict" also lifts nothing. `snapshots`: the workspace
-    is kept before each call that may change files. `snapshot_exclude`: names or paths that are left out; usual names
-    only where git ignores them and their tool's mark is there.
+    is kept before each call that may change files; if not, each such call is asked about; none: neither, for files that
+    are thrown away. `snapshot_exclude`: names or paths that are left out; usual names only where git ignores them and
+    their tool's mark is there.
     """
 
     name: str
@@ -204,8 +206,10 @@ class Preset:
     policy_rules: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_rule))
     commands: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_command_rule))
     bounded: bool = True
-    allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
-    denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
+    allowed_paths: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(checked_path))
+    denied_paths: tuple[str, ...] = field(
+        default=DENIED_PATHS, converter=_texts, validator=_each(partial(checked_path, patterns=True))
+    )
     config_file: str | None = None
     disclosure: Disclosure = "full"
     # Limits.
@@ -253,7 +257,7 @@ class Preset:
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     sandbox: Literal["off", "on", "required", "strict"] = "on"
-    snapshots: bool = True
+    snapshots: bool | None = True
     snapshot_exclude: tuple[str, ...] = field(default=tuple(MADE_AGAIN), converter=_texts)
     # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
@@ -295,14 +299,14 @@ class Preset:
     def rules(self, judge: Judgement | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
-        judging = None if policy is None else judge or Judge(policy)
+        judging = None if policy is None else judge or Judge(policy, self.snapshots is not False)
         return tuple(rule for choose in RULES if (rule := choose(self, judging)) is not None)
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths and mode; None if nothing is judged."""
         if self.policy is None:
-            rights = None if self.sandbox == "off" else NO_RULES  # only rights beyond the sandbox are asked about
-            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else rights
+            is_judged = self.sandbox != "off" or self.snapshots is False  # rights beyond the sandbox, or each change
+            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else NO_RULES if is_judged else None
         policy = evolve(
             POLICIES[self.policy],
             allowed_roots=self.allowed_paths,

@@ -556,7 +556,8 @@ class Agent:
     tool_execution_start, _update and _end. hooks: functions that change the model's context, or supply messages of
     users. models: extra models by role ("trusted", "editor"), for protocols. effects: functions that make additional
     effects, for events of `threads`; each is called once. snapshots: keep the workspace before calls that may change
-    files, if one of the tools works in it; the preset can leave that out, too.
+    files, if one of the tools works in it; False: ask about such calls instead; None: neither, for files that are
+    thrown away. The preset can leave that out, too.
     """
 
     lost_processes: tuple[BackgroundProcess, ...] = ()
@@ -588,7 +589,7 @@ class Agent:
         hooks: Hooks | None = None,
         models: Mapping[str, Model] = {},
         effects: Sequence[Callable[["Agent"], Effect]] = (),
-        snapshots: bool = True,
+        snapshots: bool | None = True,
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
@@ -601,8 +602,9 @@ class Agent:
         self.model = self._model_named(model) if isinstance(model, str) else model
         tools = as_list("tools", tools)
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
-        if self.preset.snapshots and not (snapshots and (workspace or any(tool.workspace for tool in tools))):
-            self.preset = _without_snapshots(self.preset)
+        self.snapshots = None if None in (snapshots, self.preset.snapshots) else snapshots and self.preset.snapshots
+        has_workspace = workspace or any(tool.workspace for tool in tools)
+        self.preset = _with_snapshots(self.preset, self.snapshots if has_workspace else None)
         self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
@@ -619,8 +621,8 @@ class Agent:
         self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.keeper = self._keeper() if self.preset.snapshots else None
         if self.keeper is not None:
-            kept, unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
-            self.toolbox.kept, self.toolbox.unkept, self.toolbox.keep = kept, unkept, self.keeper.after
+            self.toolbox.kept, self.toolbox.unkept = self.keeper.snapshots.roots, self.keeper.snapshots.left_out
+            self.toolbox.keep = self.keeper.after
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -696,6 +698,8 @@ class Agent:
         self._on_step, self.more_effects = None, ()  # they may hold the agent: it is to go with its last user
         self.program.close()
         self.journal.close()
+        if self.keeper is not None:
+            self.keeper.close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -745,14 +749,17 @@ class Agent:
             pieces,
             HookCaller(self._hooks, fail),
             alone,
+            (lambda: None) if self.keeper is None else self.keeper.begin,
         )
         approver = self.decisions.answering(self._approve or attendant)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
         return (*loop_effects(asking, approver, outputs, wait, self.keeper), *self.more_effects)
 
     def _keeper(self) -> Keeper:
+        from agent.log.chain import own_folder  # for agents that change files
+
         name = self.log_path.stem if self.log_path is not None else "run"
-        snapshots = Snapshots.under(self.preset.configuration(), self.toolbox.workspace.root)
+        snapshots = Snapshots.under(self.preset.configuration(), self.toolbox.workspace.root, own_folder())
         return Keeper(snapshots, lambda: bool(self.journal.tracker.state.background), f"{name}-{os.urandom(3).hex()}")
 
     def _voiced(self, model: Model) -> RoleModel:
@@ -870,8 +877,8 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
 
 
 @lru_cache(maxsize=64)
-def _without_snapshots(preset: Preset) -> Preset:
-    return evolve(preset, snapshots=False)
+def _with_snapshots(preset: Preset, snapshots: bool | None) -> Preset:
+    return preset if preset.snapshots is snapshots else evolve(preset, snapshots=snapshots)
 
 
 def _checked_approval(approve: Approval) -> Approval:

@@ -19,7 +19,7 @@ from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.session.agent import Agent, Run
 from agent.session.resume import resume
-from agent.tools.definition import PerAgent, Tool, ToolContext, tool
+from agent.tools.definition import PerAgent, Tool, ToolContext, running_agent, tool
 from agent.tools.schemas import Limits
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
@@ -68,9 +68,9 @@ class SubagentStore:
 
     `tools` makes new tools for each subagent, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
-    `secrets` are masked. `snapshots` as in `Agent`. `share` is the part of the preset's limits that each run gets, and
-    no more than its parent has left. `threads`, `effects` and `models` are those of its parent, as in `Agent`:
-    protocols, monitors. Without an approver the answer to every question is no, at once.
+    `secrets` are masked. `share` is the part of the preset's limits that each run gets, and no more than its parent has
+    left. `threads`, `effects` and `models` are those of its parent, as in `Agent`: protocols, monitors. Each takes
+    snapshots if its parent does. Without an approver the answer to every question is no, at once.
     """
 
     model: Model
@@ -85,7 +85,6 @@ class SubagentStore:
     threads: Sequence[BThread] = ()
     effects: Sequence[Callable[[Agent], Effect]] = ()
     models: Mapping[str, Model] = field(factory=dict)
-    snapshots: bool = True
     _open: dict[str, Agent] = field(init=False, factory=dict)
     _parents: PerAgent[_Parent] = field(init=False, factory=lambda: PerAgent(_Parent))
 
@@ -146,7 +145,6 @@ class SubagentStore:
             system_prompt=kind.system_prompt,
             log=self._log_of(name),
             about={"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name},
-            snapshots=self.snapshots,
             **self._inherited,
         )
 
@@ -161,7 +159,9 @@ class SubagentStore:
 
     @property
     def _inherited(self) -> dict[str, Any]:
+        parent = running_agent()
         return {
+            "snapshots": True if parent is None else parent.snapshots,
             "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
             "approve": self.approve or (lambda _: None),  # no user is present: the answer is no
         }  # fmt: skip

@@ -109,15 +109,26 @@ def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str,
 _judged = lru_cache(maxsize=64)(judge)  # all calls of tools that touch nothing have the same facts
 
 
+IRREVERSIBLE = Verdict(
+    Level.ask,
+    "no_snapshots",
+    "undo",
+    explanation="this agent takes no snapshots, so what this call changes cannot be undone",
+)
+
+
 @frozen
 class Judge:
-    """The constitution under one policy, as a pure function of an action."""
+    """The constitution under one policy, as a pure function of an action. `undoable`: changes can be taken back."""
 
     policy: Policy
+    undoable: bool = True
 
     def __call__(self, action: Action) -> Verdict:
         """Return the verdict on `action`. A user approves one by declaring its tool as one that writes (S0 6.1)."""
         verdict = _judged(action, self.policy)
+        if verdict.allowed and not (verdict.granted or self.undoable or action.category == "read"):
+            return IRREVERSIBLE
         if verdict.level is not Level.ask or self.policy.name != "workspace":
             return verdict
         is_declared = action.category == "write" and bool(action.argv) and action.command is None

@@ -76,7 +76,7 @@ class Process:
         """Return the output since the last call."""
         with self.lock:
             taken, self.new = self.new, self.retention.collector()
-        return taken.text()
+        return taken.readable(taken.text())
 
     def has_exited(self) -> bool:
         """Return whether all of its processes ended by themselves."""

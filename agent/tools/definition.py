@@ -62,6 +62,11 @@ def running(agent: object) -> Iterator[None]:
         _RUNNING.reset(before)
 
 
+def running_agent() -> Any:
+    """Return the agent whose tools run; None outside of runs."""
+    return _RUNNING.get()
+
+
 class PerAgent(Generic[S]):
     """State of tools, one for each agent that runs them; that of the first one is that of direct calls, too."""
 
@@ -72,7 +77,7 @@ class PerAgent(Generic[S]):
     @property
     def own(self) -> S:
         """The state of the agent that runs."""
-        agent = _RUNNING.get()
+        agent = running_agent()
         if agent is None:
             return self._first
         if agent not in self._of_agents:

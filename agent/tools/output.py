@@ -4,6 +4,7 @@ import atexit
 import codecs
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Literal
@@ -105,6 +106,40 @@ def size_in_words(count: int) -> str:
         if count >= 1024**power:
             return f"{count / 1024**power:.4g} {name}"
     return f"{count} bytes"
+
+
+CODES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]"
+)  # colours, movements, titles and other sequences of terminals
+UNREADABLE = re.compile("[\0-\x06\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+STATES = re.compile(r"(?m)^(?:[^\r\n]*\r)+(?=[^\r\n])")
+BINARY_FROM = 0.1  # of the characters
+
+
+def readable(text: str, size: int) -> str:
+    """Return an output as a person reads it: without codes for a terminal, of a line that is redrawn its last state.
+
+    Of one that is no text only its `size` in bytes is told.
+    """
+    if len(UNREADABLE.findall(text)) > BINARY_FROM * len(text):
+        return f"[binary output, {size_in_words(size)}, not shown; write it to a file]\n"
+    text = without_backspaces(CODES.sub("", text))
+    shown, redrawn = STATES.subn("", text)
+    left_out = f"\n[lines that were redrawn: {redrawn}; their last states are shown]\n"
+    return shown.rstrip("\n") + left_out if redrawn else shown
+
+
+def without_backspaces(text: str) -> str:
+    """Return a text in which each backspace has removed the character before it, as in pages of `man`."""
+    if "\b" not in text:
+        return text
+    kept = list[str]()
+    for character in text:
+        if character != "\b":
+            kept.append(character)
+        elif kept and kept[-1] != "\n":
+            kept.pop()
+    return "".join(kept)
 
 
 MOST_KEPT = 512 * 1024 * 1024  # bytes of all files together
@@ -224,6 +259,10 @@ class Retained:
         self._head += piece[:room]
         self._tail += piece[room:]
         del self._tail[: max(0, len(self._tail) - self._tail_room)]
+
+    def readable(self, text: str) -> str:
+        """Return what was the `text` of this output as a person reads it."""
+        return readable(text, self._total)
 
     @property
     def is_empty(self) -> bool:

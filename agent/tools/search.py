@@ -20,6 +20,7 @@ from agent.tools.schemas import Limits, Path, compiled, matches
 from agent.tools.workspace import Entry, Files, Folder
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import ToolResult
+from constitution.zones import is_private
 
 # Globs. Not `wcmatch`, which backtracks: eight times `**/a/` took it 44 seconds on 40 directories.
 
@@ -336,10 +337,11 @@ _LOOKED_AT = 8192  # first bytes; a file with a NUL in them is binary
 Opened = tuple[str, BinaryIO]  # a text file, and the name that is shown
 
 
-def text_files(files: Files, path: str) -> Generator[Opened]:
+def text_files(files: Files, path: str, secret: list[str]) -> Generator[Opened]:
     """Yield the text file at `path`, or those below it; the caller closes them.
 
-    Raises PathRefused or OSError if `path` cannot be read.
+    Those below it with the name of a secret are left out, and added to `secret`: about one that is named the user is
+    asked. Raises PathRefused or OSError if `path` cannot be read.
     """
     try:
         with files.open_folder(path):
@@ -348,6 +350,9 @@ def text_files(files: Files, path: str) -> Generator[Opened]:
         yield path.rstrip("/").rpartition("/")[2], files.open_read(path)
         return
     for found in walk(files, path):
+        if found.is_file and is_private(found.path):
+            secret.append(found.path)
+            continue
         with suppress(OSError, ToolError):
             if found.is_file and (file := _if_text(found.open())) is not None:
                 yield found.path, file
@@ -399,6 +404,7 @@ def _numbered(file: BinaryIO, last: int) -> Iterator[tuple[int, bytes]]:
 
 
 MOST_MATCHES = 100
+MOST_NAMED = 10
 
 
 def make_grep(files: Files) -> Tool:
@@ -415,8 +421,8 @@ def make_grep(files: Files) -> Tool:
     ) -> ToolResult:
         """Search files for a pattern; you get the lines that match, with file and line number.
 
-        Hidden files are searched; files ignored by .gitignore and binary files are not. You get at most 100 matches
-        and 50 KB, whichever comes first; lines are cut at 500 characters.
+        Hidden files are searched; files ignored by .gitignore, binary files and secrets (.env, keys) are not. You get
+        at most 100 matches and 50 KB, whichever comes first; lines are cut at 500 characters.
 
         Args:
             pattern: a regular expression as RE2 has them, or a text with `literal`
@@ -430,9 +436,10 @@ def make_grep(files: Files) -> Tool:
             sought = LinePattern(pattern, literal=literal, ignore_case=ignoreCase)
         except ValueError as error:
             raise ToolError(f"{error}{'' if literal else '; literal=true takes a text as it is'}") from error
-        given_up = threading.Event()
+        given_up, secret = threading.Event(), list[str]()
+        opened = text_files(files, path, secret)
         try:
-            return await run_in_background(lambda: _grep(sought, text_files(files, path), context, limit, given_up))
+            return await run_in_background(lambda: _grep(sought, opened, context, limit, given_up, secret))
         finally:
             given_up.set()
 
@@ -440,7 +447,12 @@ def make_grep(files: Files) -> Tool:
 
 
 def _grep(
-    sought: LinePattern, opened: Generator[Opened], context: int, limit: int, given_up: threading.Event
+    sought: LinePattern,
+    opened: Generator[Opened],
+    context: int,
+    limit: int,
+    given_up: threading.Event,
+    secret: Sequence[str],
 ) -> ToolResult:
     """Search the files until there are more than `limit` matches, or the caller has given up. Blocks."""
     shown, count = list[tuple[str, bool]](), 0
@@ -460,6 +472,9 @@ def _grep(
     if count > limit:
         notices.append(f"the first {limit} matches; use limit={2 * limit} for more, or a finer pattern")
         details["matchLimitReached"] = limit
+    if secret:
+        named = ", ".join(secret[:MOST_NAMED])
+        notices.append(f"left out, since they may hold secrets: {named}; name one to search it")
     if any(was_cut for _, was_cut in shown):
         notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
         details["linesTruncated"] = True

@@ -376,6 +376,8 @@ class Runner:
             }
             async with self._guarded(context) as put_back:
                 finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
+            errors = finished.errors if how["errors"] is None else how["errors"].readable(finished.errors)
+            finished = evolve(finished, output=output.readable(finished.output), errors=errors)
         except BaseException as error:
             output.drop()
             if self.in_envelopes and isinstance(error, ToolError):

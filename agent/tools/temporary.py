@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from tempfile import gettempdir, mkdtemp
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 
 @define(eq=False)
@@ -31,7 +31,7 @@ class TemporaryFolder:
     def remove(self) -> None:
         """Remove the folder, once."""
         if self._owner == os.getpid():
-            _remove(self.path)
+            remove_folder(self.path)
             os.close(self._lock)
 
 
@@ -48,6 +48,25 @@ def make_folder(kind: str, parent: str | None = None) -> TemporaryFolder:
             return TemporaryFolder(path, _locked(path))
 
 
+@frozen
+class LastingFolder:
+    """A folder that stays unless its folder `tmp` is empty."""
+
+    path: str
+
+    def remove(self) -> None:
+        """Remove it if nothing is in its `tmp`."""
+        with suppress(OSError):  # it is gone, or cannot be read
+            if not os.listdir(os.path.join(self.path, "tmp")):
+                shutil.rmtree(self.path)
+
+
+def make_lasting_folder(parent: str) -> LastingFolder:
+    """Return a new folder in `parent`, which only this user may open. Raises OSError."""
+    os.makedirs(parent, mode=0o700, exist_ok=True)
+    return LastingFolder(mkdtemp(dir=parent))
+
+
 @cache
 def remove_abandoned(prefix: str, parent: str) -> None:
     """Remove the folders of this user whose owners have died, once for each process. Raises OSError."""
@@ -56,7 +75,7 @@ def remove_abandoned(prefix: str, parent: str) -> None:
             with suppress(OSError):  # its owner lives, or it was just removed
                 lock = _locked(path := os.path.join(parent, name))
                 if os.fstat(lock).st_uid == os.geteuid():
-                    _remove(path)
+                    remove_folder(path)
                 os.close(lock)
 
 
@@ -75,7 +94,7 @@ def _locked(path: str) -> int:
     return descriptor
 
 
-def _remove(path: str) -> None:
+def remove_folder(path: str) -> None:
     """Remove a folder, also one with folders that cannot be written, such as Go's modules."""
     shutil.rmtree(path, ignore_errors=True)
     for folder, inner, _ in os.walk(path):

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import glob
 import os
 import re
 import stat
@@ -18,7 +19,7 @@ from agent.tools.output import outputs_folder
 from agent.tools.schemas import encoded
 from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
-from constitution.zones import is_within
+from constitution.zones import GLOB, is_denied, is_within, placed
 
 Identity = tuple[int, int]  # device and inode: identify a file under any name
 
@@ -237,7 +238,8 @@ T = TypeVar("T")
 class Workspace:
     """A root directory, further allowed roots, and denied paths, which win (S0 6.4).
 
-    Relative paths start at `root`, which is absolute and without links; `~` is `home`, by default the user's. All
+    Relative paths start at `root`, which is absolute and without links; `~` is `home`, by default the user's. A denied
+    path may be a pattern (`secrets/*`). `roots` and `denied` are the absolute ones, `root` the first. All
     methods raise PathRefused for forbidden paths, and OSError for failures; both name the path.
     """
 
@@ -250,9 +252,13 @@ class Workspace:
     ) -> None:
         self._home = os.path.expanduser("~") if home is None else os.fspath(home)
         self.root = follow_links(os.path.abspath(expand(os.fspath(root), self._home)))
-        roots = (follow_links(self._placed(path)) for path in allowed)
-        self._allowed = tuple(dict.fromkeys([self.root, *roots]))
-        self._denied = tuple(os.path.normpath(self._placed(path)) for path in denied)
+        roots = (follow_links(self._configured(path)) for path in allowed)
+        self.roots = tuple(dict.fromkeys([self.root, *roots]))
+        self.denied = tuple(self._configured(path) for path in denied)
+
+    def _configured(self, path: str | os.PathLike[str]) -> str:
+        """Return a path of a configuration as an absolute one, links not followed."""
+        return placed(os.fspath(path), workspace=self.root, home=self._home)
 
     def _placed(self, path: str | os.PathLike[str]) -> str:
         """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
@@ -274,11 +280,11 @@ class Workspace:
         """
         name = asked if asked == real else f"{asked} leads to {real}, which"
         for names, what in ((self._names, "a denied path"), (self.denied_names, "another name of a denied path")):
-            if any(is_within(real, denied) for denied in names()):
+            if is_denied(real, tuple(names())):
                 raise PathRefused(f"permission denied: {name} is {what}")
-        roots = self._allowed if besides is None else (*self._allowed, besides)
+        roots = self.roots if besides is None else (*self.roots, besides)
         if not any(is_within(real, root) for root in roots):
-            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self._allowed)})")
+            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.roots)})")
 
     def denied_names(self) -> frozenset[str]:
         """Return the denied paths: as written, with links followed, and at their other mounts."""
@@ -286,7 +292,9 @@ class Workspace:
         return names.union(other_names(names))
 
     def _names(self) -> frozenset[str]:
-        return frozenset(name for path in self._denied for name in (path, follow_links(path)))
+        matches = {path: glob.glob(path, include_hidden=True) if GLOB.search(path) else [] for path in self.denied}
+        named = (name for path, each in matches.items() for name in (path, *each))
+        return frozenset(name for path in named for name in (path, follow_links(path)))
 
     def check_identity(self, asked: str, found: os.stat_result) -> None:
         """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
@@ -295,7 +303,7 @@ class Workspace:
 
     def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
         found: set[Identity] = set()
-        for path in self._denied:
+        for path in self._names():
             try:
                 status = os.stat(path)
             except OSError:
@@ -378,7 +386,7 @@ class Workspace:
         try:
             return open_real(real, _HANDLE, "directory")
         except FileNotFoundError:
-            if not any(is_within(real, root) for root in self._allowed):
+            if not any(is_within(real, root) for root in self.roots):
                 raise
         above, name = os.path.split(real)
         parent = self._directory(above)

@@ -145,8 +145,9 @@ VERDICT_NEWS = ActionDescribed | ApprovalAnswered | GateApproved | GateRejected
 RIGHTS_NEWS = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
 APPROVAL_NEWS = where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded))
 SNAPSHOT_NEWS = where(
-    (GateApproved, SnapshotRequested, SnapshotTaken, SnapshotFailed, ApprovalAnswered, ToolStarted, CallAnswered)
-)
+    (ProposedAction, GateApproved, GateRejected, ApprovalAnswered, ToolStarted, CallAnswered)
+) | where((SnapshotRequested, SnapshotTaken, SnapshotFailed))
+CONSENT_NEWS = SnapshotRequested | SnapshotFailed | ApprovalAnswered
 ORDER_NEWS = AnswerCommitted | ProposedAction | CallAnswered
 INFERENCE_NEWS = where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
 FOLLOW_UP_NEWS = FollowUpGiven | RunContinued | RunEnded
@@ -465,27 +466,51 @@ def what_is_approved_runs() -> BThreadBody:
 def changes_can_be_undone() -> BThreadBody:
     """No call that may change files starts before a snapshot that was begun after its approval, or the user's yes.
 
-    A snapshot that failed holds the call until then.
+    It is one snapshot for the calls that were proposed, after the last approval. One that failed holds them until then.
     """
-    unkept, beginning, failed = NO_CALLS, NO_CALLS, NO_CALLS
+    undecided = unkept = beginning = failed = NONE_YET
     while True:
         said = yield sync(wait_for=SNAPSHOT_NEWS)
-        if isinstance(said, GateApproved):
-            unkept = unkept if said.call.category == "read" else with_call(unkept, said.call)
+        if isinstance(said, ProposedAction):
+            undecided |= {said.call} if said.call.category != "read" else NONE_YET
+        elif isinstance(said, GateApproved | GateRejected):
+            unkept |= undecided & {said.call} if isinstance(said, GateApproved) else NONE_YET
+            undecided -= {said.call}
         elif isinstance(said, SnapshotRequested):
-            assert not beginning, "two snapshots are taken at once"
-            beginning, unkept = unkept, NO_CALLS
-        elif isinstance(said, SnapshotTaken):
-            beginning = NO_CALLS
-        elif isinstance(said, SnapshotFailed):
-            beginning, failed = NO_CALLS, tuple(sorted((*failed, *beginning), key=lambda call: call.id))
+            require(not beginning, "two snapshots are taken at once")
+            require(not undecided, "a snapshot is taken before the last approval")
+            require(unkept, "a snapshot is taken for no call")
+            beginning, unkept = unkept, NONE_YET
+        elif isinstance(said, SnapshotTaken | SnapshotFailed):
+            if isinstance(said, SnapshotFailed) and said.too_large:
+                unkept |= beginning
+            elif isinstance(said, SnapshotFailed):
+                failed |= beginning
+            beginning = NONE_YET
         elif isinstance(said, ApprovalAnswered):
-            failed = without(failed, said.call) if said.yes else failed
+            failed -= {said.call} if said.yes else NONE_YET
         elif isinstance(said, ToolStarted):
-            assert said.call not in (*unkept, *beginning), f"{said.call.id} starts before the workspace is kept"
-            assert said.call not in failed, f"{said.call.id} starts, no snapshot could be taken, and there was no yes"
+            require(said.call not in unkept | beginning, f"{said.call.id} starts before the workspace is kept")
+            require(said.call not in failed, f"{said.call.id} starts, there is no snapshot, and there was no yes")
         else:
-            unkept, failed = still_open(unkept, said.call), still_open(failed, said.call)
+            answered = {call for call in unkept | failed if call.id == said.call}
+            unkept, failed = unkept - answered, failed - answered
+
+
+@OF_RULES.of("snapshot_before_change")
+def what_is_left_out_was_allowed() -> BThreadBody:
+    """A snapshot leaves out only what made one too large, after a yes of the user."""
+    offered: tuple[str, ...] = ()
+    allowed = False
+    while True:
+        said = yield sync(wait_for=CONSENT_NEWS)
+        if isinstance(said, SnapshotFailed):
+            offered, allowed = said.too_large, False
+        elif isinstance(said, ApprovalAnswered):
+            allowed = allowed or (said.yes and bool(offered))
+        else:
+            may_be = offered if allowed else ()
+            require(said.leave_out in ((), may_be), "a snapshot leaves out what the user did not allow")
 
 
 @OF_RULES.of("answers_in_source_order")

@@ -416,7 +416,12 @@ class ActionChanged(ActionDescribed):
 
 @frozen
 class SnapshotRequested(Question):
-    """The workspace is to be kept as it is now, before calls that may change files start."""
+    """The workspace is to be kept as it is now, before calls that may change files start.
+
+    leave_out: paths that this snapshot and later ones leave out, with the user's consent.
+    """
+
+    leave_out: tuple[str, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -435,9 +440,10 @@ class SnapshotTaken(Event):
 
 @frozen
 class SnapshotFailed(Event):
-    """The workspace is not kept, or not all of it, and why."""
+    """The workspace is not kept, or not all of it, and why. too_large: the paths without which it could be."""
 
     error: str
+    too_large: tuple[str, ...] = field(default=(), metadata=IF_ANY)
 
 
 # Rights beyond the sandbox, asked for when they are used.

@@ -128,15 +128,15 @@ LOOP_FAULTS = (
           "wait_for=answered | decided, block=approval | others | RunEnded",
           "wait_for=answered, block=approval | RunEnded", beside=("stop_on_request", "one_at_a_time")),
     Fault("starts_while_the_snapshot_is_taken", "snapshot_before_change", "changes_can_be_undone",
-          "kept = yield sync(wait_for=OUTCOME, block=starts | answered)", "kept = yield sync(wait_for=OUTCOME)"),
+          "for call in (*keeping, *group)]", "for call in group]"),
     Fault("takes_a_failure_for_a_snapshot", "snapshot_before_change", "changes_can_be_undone",
-          "if isinstance(kept, SnapshotTaken):", "if isinstance(kept, SnapshotTaken | SnapshotFailed):"),
+          "go_without(call, said.error) for call in keeping", "go_without(call, said.error) for call in group"),
     Fault("does_not_hear_the_no", "snapshot_before_change", "changes_can_be_undone",
-          "if not said.yes:", "if said.text:"),
-    Fault("takes_two_snapshots_at_once", "snapshot_before_change", "changes_can_be_undone",
-          "wait_for=CHANGE_APPROVED | OUTCOME, block=SnapshotRequested", "wait_for=CHANGE_APPROVED | OUTCOME"),
+          "and not said.yes:", "and said.text:"),
+    Fault("takes_a_snapshot_before_the_last_approval", "snapshot_before_change", "changes_can_be_undone",
+          "if group and not (undecided or keeping):", "if group and not keeping:"),
     Fault("ends_while_the_snapshot_is_taken", "snapshot_before_change", "nothing_is_in_flight_at_the_end",
-          "wait_for=OUTCOME, block=starts | answered", "wait_for=OUTCOME, block=starts", beside=("stop_on_request",)),
+          "[*held, *answers, SnapshotRequested]", "[*held, SnapshotRequested]", beside=("stop_on_request",)),
     Fault("never_believes_the_gate", "no_start_without_approval", "what_is_approved_runs",
           "said = yield statement", "said = yield NONE_APPROVED"),
     Fault("holds_the_second_call_only", "one_at_a_time", "calls_come_one_at_a_time",
@@ -200,6 +200,10 @@ LOOP_FAULTS = (
 LIFTS_WITHOUT_A_YES = Fault(
     "lifts_without_a_yes", "by_constitution", "rights_were_granted", "elif rights:", "if rights:"
 )
+LEAVES_OUT_WITHOUT_A_YES = Fault(
+    "leaves_out_without_a_yes", "snapshot_before_change", "what_is_left_out_was_allowed",
+    "    if said.yes:\n", "    if said.present:\n",
+)  # fmt: skip
 
 
 ASKING = "agent.protocols.asking"

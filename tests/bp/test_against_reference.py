@@ -1,5 +1,6 @@
 """The engine and the naive reference agree, step by step, on random programs."""
 
+import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
@@ -356,6 +357,12 @@ def make_moves(pair: Pair, author: Author, faulty: bool = False) -> str:
             pair.compare_standing()
     pair.close()
     return "fine"
+
+
+def test_each_of_many_random_programs_is_run_as_the_reference_says() -> None:
+    """CASES=20000 in the environment: so many of them. (Seed 33 takes the reference ten seconds.)"""
+    for seed in range(int(os.environ.get("CASES", "25"))):
+        compare(Random(5000 + seed), faulty=seed % 3 == 0)
 
 
 @pytest.mark.slow

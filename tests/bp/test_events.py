@@ -51,15 +51,6 @@ def test_events_are_equal_by_kind_and_data() -> None:
     assert Ping(1) not in others
 
 
-def test_equality_is_that_of_python_so_true_and_one_are_one_event() -> None:
-    program = BProgram(says(sync(request=Ping(1))), says(sync(request=Ping(True))))
-
-    happened = trace(program)
-
-    assert happened == [Ping(1)]
-    assert program.status == "finished"
-
-
 def test_a_plain_event_is_one_object_for_each_name() -> None:
     assert event("hot") is HOT
     assert copy.deepcopy(HOT) is HOT
@@ -88,13 +79,6 @@ def test_events_cannot_be_changed() -> None:
         Ping(1).value = 2  # type: ignore[misc]
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         HOT.name = "cold"
-
-
-def test_a_field_may_not_be_called_name() -> None:
-    with pytest.raises(TypeError, match="Named may not have a field called 'name'"):
-
-        class Named(Event):
-            name: str  # type: ignore[misc]
 
 
 def test_plain_events_without_a_reference_are_forgotten() -> None:
@@ -164,17 +148,13 @@ def members(events: Any) -> list[Event]:
 
 PINGS: list[Event] = [Ping(0), Ping(1), Ping(2), LoudPing(1)]
 MEMBERS: list[tuple[Any, list[Event]]] = [
-    (Ping(1), [Ping(1)]), (HOT, [HOT]), (event("hot", data=1), [event("hot", data=1)]),
-    (Ping, PINGS), (LoudPing, [LoudPing(1)]), (where("hot"), [HOT, event("hot", data=1)]),
+    (HOT, [HOT]), (Ping, PINGS), (LoudPing, [LoudPing(1)]), (where("hot"), [HOT, event("hot", data=1)]),
     (where("hot", data=1), [event("hot", data=1)]), (where(Ping, value=1), [Ping(1), LoudPing(1)]),
-    (where(Ping, is_odd), [Ping(1), LoudPing(1)]), (where((Ping, LoudPing), is_odd), [Ping(1), LoudPing(1)]),
-    (where(Pong, value=1), [Pong(1), Pong(1, "x")]), (where(Pong, value=1, note="x"), [Pong(1, "x")]),
-    (where(Pong, is_odd, note="x"), [Pong(1, "x")]),
-    (where((Ping, Pong), value=1), [Ping(1), Pong(1), Pong(1, "x"), LoudPing(1)]),
-    (HOT | Ping, [HOT, *PINGS]), (Ping & ~Ping(1), [Ping(0), Ping(2), LoudPing(1)]),
+    (where((Ping, LoudPing), is_odd), [Ping(1), LoudPing(1)]), (where(Pong, value=1, note="x"), [Pong(1, "x")]),
+    (where(Pong, is_odd, note="x"), [Pong(1, "x")]), (Ping & ~Ping(1), [Ping(0), Ping(2), LoudPing(1)]),
     (Ping & where((Ping, Pong), value=1), [Ping(1), LoudPing(1)]), (~(Ping | Pong), [HOT, COLD, event("hot", data=1)]),
-    ([HOT, (COLD, [Ping])], [HOT, COLD, *PINGS]), (HOT | [COLD], [HOT, COLD]), ([COLD] | HOT, [HOT, COLD]),
-    (ALL, EVENTS), (NONE, []), (~ALL, []), (HOT & COLD, []), ([], []),
+    (Ping(1) & where(Ping, is_odd), [Ping(1)]), ([HOT, (COLD, [Ping])], [HOT, COLD, *PINGS]),
+    ([COLD] | HOT, [HOT, COLD]), (ALL, EVENTS), (NONE, []), ([], []),
 ]  # fmt: skip
 
 
@@ -343,16 +323,6 @@ def test_mappings_sequences_and_sets_are_frozen_through_and_through() -> None:
     assert isinstance(hash(carried), int)
 
 
-def test_freezing_copies_a_mutable_value() -> None:
-    mine = {"numbers": [1]}
-
-    carried = Carried(mine)
-    mine["numbers"].append(2)
-    mine["more"] = []
-
-    assert carried == Carried({"numbers": [1]})
-
-
 Noon, Money, MyPath = (type("Own", (kind,), {}) for kind in (datetime, Decimal, PurePosixPath))
 Changeable: Any = make_dataclass("Changeable", ["x"])
 ById: Any = make_dataclass("ById", ["x"], frozen=True, eq=False)
@@ -392,13 +362,6 @@ def test_a_mutable_value_in_an_event_is_refused_with_the_name_of_the_field() -> 
         for value in values:
             with pytest.raises(TypeError, match=f"event Carried: field 'content':{cure}"):
                 Carried(value)
-
-
-def test_values_in_events_are_found_by_event_sets_and_pickled() -> None:
-    due = Carried(Amount(Decimal("1.50"), date(2024, 1, 1)))
-
-    assert contains(where(Carried, content=Amount(Decimal("1.5"), date(2024, 1, 1))), due)
-    assert pickle.loads(pickle.dumps(due)) == due
 
 
 class HashableDict(dict[str, int]):

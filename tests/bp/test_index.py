@@ -83,59 +83,50 @@ def waiting(number: int) -> list[bp.BThread]:
     ]
 
 
-def test_the_cost_of_an_event_does_not_depend_on_how_many_b_threads_wait() -> None:
-    def lines(number: int) -> int:
-        program = BProgram(
-            *waiting(number),
-            keeps_saying(sync(request=HOT, wait_for=Ping(0))),
-            keeps_saying(sync(wait_for=HOT, block=Pong(1))),
-            says(sync(wait_for=HOT), *[sync(request=Ping(0), block=COLD)] * 20).at_priority(1),
-        )
-        program.step()
-        return lines_run(lambda: [program.step() for _ in range(10)])
-
-    assert lines(10) == lines(1000)
+def requesting(number: int) -> list[bp.BThread]:
+    return [keeps_saying(sync(request=Pong(n))) for n in range(number)]
 
 
-def test_a_block_that_goes_concerns_the_requests_it_blocked_and_no_others() -> None:
-    """A thousand calls, each held until its score is there, do not cost a thousand times a thousand."""
+TOGGLE = looping(sync(request=HOT, block=Pong), sync(wait_for=Pong)).at_priority(-1)
+UNASKED = says(sync(block=where(Pong, value=-1)))
+FLAT: dict[str, Callable[[int], list[bp.BThread]]] = {
+    "waiting b-threads": lambda number: [
+        *waiting(number),
+        keeps_saying(sync(request=HOT, wait_for=Ping(0))),
+        keeps_saying(sync(wait_for=HOT, block=Pong(1))),
+        says(sync(wait_for=HOT), *[sync(request=Ping(0), block=COLD)] * 20).at_priority(1),
+    ],
+    "requests of a kind, while a block of another kind comes and goes": lambda number: [
+        *requesting(number),
+        says(sync(block=Pong)),
+        looping(sync(wait_for=Ping, block=Ping(7)), sync(wait_for=Ping)),
+        keeps_saying(sync(request=Ping(1))),
+    ],
+    "requests that one block holds and releases": lambda number: [*requesting(number), TOGGLE],
+    "requests that one block holds and releases, beside another": lambda number: [
+        *requesting(number), UNASKED, TOGGLE,
+    ],
+    "requests each held by a block of its own": lambda number: [
+        *requesting(number),
+        *(says(sync(block=where(Pong, value=n))) for n in range(1, number)),
+        looping(sync(request=HOT, block=Pong(0)), sync(wait_for=Pong)).at_priority(-1),
+    ],
+}  # fmt: skip
 
-    def lines(number: int) -> int:
-        held = [says(sync(request=Pong(n))) for n in range(number)]
-        monitors = [says(sync(block=where(Pong, value=n), wait_for=Ping(n))) for n in range(number)]
-        program = BProgram(*held, *monitors, says(sync(wait_for=STOP)))
-        trace(program)
-        program.post(Ping(1))
-        trace(program)  # from now on, requests are filed by the field that blocks ask about
-        program.post(Ping(0))
-        return lines_run(lambda: trace(program))
 
-    assert lines(10) == lines(300)
-
-
-def test_a_block_that_comes_or_goes_concerns_the_requests_of_its_kind_and_no_others() -> None:
-    def lines(number: int) -> int:
-        held = [says(sync(request=Pong(n))) for n in range(number)]
-        guards = [says(sync(block=Pong)), says(*[sync(wait_for=Ping, block=Ping(7)), sync(wait_for=Ping)] * 20)]
-        program = BProgram(*held, *guards, keeps_saying(sync(request=Ping(1))))
-        program.step()
-        return lines_run(lambda: [program.step() for _ in range(10)])
-
-    assert lines(10) == lines(300)
-
-
-def test_a_block_of_a_kind_comes_and_goes_at_the_same_cost_however_many_requests_it_holds() -> None:
+@rows(("name", "bthreads"), FLAT.items())
+def test_the_cost_of_an_event_does_not_depend_on_how_many_there_are(
+    name: str, bthreads: Callable[[int], list[bp.BThread]]
+) -> None:
     """Found: a thousand requests that one b-thread held and released cost sixty times what ten cost."""
 
-    def lines(number: int, *guards: bp.BThread) -> int:
-        asking = [keeps_saying(sync(request=Ping(n))) for n in range(number)]
-        toggle = looping(sync(request=HOT, block=Ping), sync(wait_for=Ping)).at_priority(-1)
-        program = BProgram(*asking, *guards, toggle)
-        program.step()
+    def lines(number: int) -> int:
+        program = BProgram(*bthreads(number))
+        for _ in range(3):
+            program.step()
         return lines_run(lambda: [program.step() for _ in range(20)])
 
     assert lines(10) == lines(300)
-    assert lines(10, says(sync(block=where(Ping, value=-1)))) == lines(300, says(sync(block=where(Ping, value=-1))))
 
 
 # Programs that go on for ever, and whose b-threads do not: what is over leaves nothing behind.

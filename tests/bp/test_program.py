@@ -2,27 +2,24 @@ import pickle
 import pydoc
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import bp
-from bp import BProgram, BThreadBody, BThreadError, Event, any_of, bthread, event, start, sync, where
+from bp import BProgram, BThreadBody, BThreadError, Event, any_of, bthread, event, sync, where
 from bp.strategies import Candidate, Chooser
 from tests.bp.programs import (
     COLD,
     HOT,
     STOP,
     Ping,
-    Pong,
     alternate,
     check_refused,
     does,
     keeps_saying,
     looping,
-    requests,
     says,
     trace,
 )
@@ -40,29 +37,6 @@ def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
         (lambda: BProgram().post(Ping), "only events can be posted"),  # type: ignore[arg-type]
         (lambda: BProgram().post(HOT, "wait"), "when_blocked='wait': use 'keep', 'drop'"),  # type: ignore[arg-type]
     )
-
-
-def test_standing_tells_every_living_b_thread_with_its_statement() -> None:
-    program = BProgram(says(sync(request=HOT), sync(wait_for=COLD)).named("a"), says(sync(request=HOT)).named("b"))
-
-    trace(program)
-
-    assert program.standing == (("a", sync(wait_for=COLD)),)
-
-
-# Records.
-
-
-def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
-    records: list[bp.program.Record] = []
-    program = BProgram(says(sync(request=HOT), sync(request=COLD), None), listeners=[records.append])
-    steps = program.run()
-    assert next(steps).event == HOT
-
-    with pytest.raises(BThreadError) as caught:
-        next(steps)
-
-    assert [(record.step.event, record.error) for record in records] == [(HOT, None), (COLD, caught.value)]
 
 
 def test_a_listener_that_raises_fails_the_program() -> None:
@@ -202,107 +176,6 @@ def test_an_endless_loop_is_told_once_and_not_ten_times() -> None:
     assert told(*[sync(request=Ping(number)) for number in range(6)]).count("Ping") == 10
 
 
-@bthread
-def starts_itself() -> BThreadBody:
-    yield start(starts_itself())
-
-
-@bthread
-def starts_nothing() -> BThreadBody:
-    while True:
-        yield start()
-
-
-@rows("endless", [starts_itself, starts_nothing])
-def test_starts_count_toward_max_steps(endless: type) -> None:
-    program = BProgram(endless(), max_steps=100)
-
-    with pytest.raises(bp.EndlessLoop) as caught:
-        trace(program)
-
-    assert caught.value.events == ()
-    assert set(caught.value.bthreads) == {endless.name}  # type: ignore[attr-defined]
-
-
-def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
-    records: list[bp.program.Record] = []
-    program = BProgram(says(sync(request=HOT), start(*[says()] * 20)), max_steps=10, listeners=[records.append])
-
-    with pytest.raises(bp.EndlessLoop) as caught:
-        trace(program)
-
-    assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
-
-
-def test_listeners_get_a_record_of_each_step() -> None:
-    records: list[bp.program.Record] = []
-    program = BProgram(
-        requests(HOT).named("a"),
-        says(sync(request=COLD, wait_for=HOT)).named("b"),
-        says(sync(interrupt=HOT)).named("c"),
-        listeners=[records.append],
-    )
-
-    steps = list(program.run())
-
-    assert [record.step for record in records] == steps
-    assert records[0].candidates == (Candidate(HOT, "a", 0, 0), Candidate(COLD, "b", 0, 1))
-    assert (records[0].resumed, records[0].interrupted, records[0].error) == (("a", "b"), ("c",), None)
-
-
-@rows("when_blocked, state", [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")])
-def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: Any, state: str) -> None:
-    program = BProgram(says(sync(refuse=COLD, because="too late", block=STOP)).named("guard"))
-    trace(program)
-
-    refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
-
-    assert (refused.state, blocked.state) == (state, state)
-    assert refused.refusals == (() if state == "queued" else (bp.Refusal("guard", "too late"),))
-    assert blocked.blockers == (() if state == "queued" else (bp.board.Blocker("guard"),))
-
-
-BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
-POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
-    "while another one can be taken none is judged": (
-        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", STOP], ["queued"] * 3
-    ),
-    "those before the free one are judged when it is taken": (
-        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", "step"], ["dropped", "taken"]
-    ),
-    "one that is kept has those before it judged when their turn is now": (
-        (sync(request=HOT), sync(block=COLD)), ["begin", (COLD, "drop"), "step", STOP], ["dropped", "queued"]
-    ),
-    "an earlier post goes first, and may lift the block": (
-        (sync(block=COLD, wait_for=HOT), sync(wait_for=COLD)), ["run", HOT, (COLD, "reject"), "run"], ["taken"] * 2
-    ),
-    "before the first step": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject")], ["queued"]),
-    "after the first step": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject"), "run"], ["rejected"]),
-    "one behind kept ones is judged at once": (
-        (sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP)), ["run", COLD, (STOP, "drop")], ["queued", "dropped"]
-    ),
-    "when no b-thread is left, all are dropped": (
-        (sync(request=HOT),), [COLD, "run", (COLD, "reject"), "run"], ["dropped"] * 2
-    ),
-}  # fmt: skip
-
-
-def test_a_post_is_judged_when_its_turn_comes() -> None:
-    wrong = {}
-    for name, (statements, moves, states) in POSTS.items():
-        program, receipts = BProgram(says(*statements)), list[bp.program.Receipt]()
-        use: dict[str, Any] = {"begin": lambda: program.candidates, "step": program.step, "run": lambda: trace(program)}  # noqa: B023
-        for move in moves:
-            if isinstance(move, str):
-                use[move]()
-            else:
-                receipts.append(program.post(*move) if type(move) is tuple else program.post(move))
-        if [receipt.state for receipt in receipts] != states:
-            wrong[name] = receipts
-
-    assert wrong == {}
-
-
 def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     heard: list[Event] = []
 
@@ -331,44 +204,9 @@ def test_a_post_with_the_name_of_another_sort_of_event_changes_nothing() -> None
 A, B, C = event("a"), event("b"), event("c")
 
 
-class Remembering:
-    """A strategy of one's own: takes the last candidate, and remembers all."""
-
-    def __init__(self) -> None:
-        self.candidates: list[Sequence[Candidate]] = []
-
-    def chooser(self) -> Chooser:
-        def choose(candidates: Sequence[Candidate]) -> Candidate:
-            self.candidates.append(candidates)
-            return candidates[-1]
-
-        return choose
-
-
 def first_events(strategy: bp.strategies.Strategy | None, *bthreads: bp.BThread, steps: int) -> list[Event]:
     program = BProgram(*bthreads, strategy=strategy)
     return [step.event for step in (program.step() for _ in range(steps)) if step]
-
-
-def test_strategies_choose_among_the_distinct_selectable_events_each_with_its_first_requester() -> None:
-    strategy = Remembering()
-    program = BProgram(
-        says(sync(request=A)).named("old"),
-        says(sync(request=any_of(B, A))).named("high").at_priority(1),
-        says(sync(request=[HOT, COLD, STOP], block=HOT)).named("picky"),
-        says(sync(request=C, otherwise=lambda _: STOP)).named("refused"),
-        says(sync(refuse=C, because="no")),
-        strategy=strategy,
-    )
-
-    step = program.step()
-
-    assert strategy.candidates[0] == (
-        Candidate(B, "high", 1, 1), Candidate(A, "high", 1, 1), Candidate(COLD, "picky", 0, 2),
-        Candidate(STOP, "refused", 0, 3),
-    )  # fmt: skip
-    assert step is not None
-    assert (step.event, step.bthread, step.refusals) == (STOP, "refused", (("says", "no"),))
 
 
 def test_a_strategy_is_a_value_that_serves_many_programs() -> None:
@@ -439,7 +277,7 @@ def test_of_many_failures_in_a_step_some_are_told_and_the_others_counted() -> No
     assert caught.value.__notes__[-1] == "and 289 other b-threads failed in this step"
 
 
-@rows("wrong", [None, "hot", HOT, Ping, 42, start, [sync(wait_for=HOT)]])
+@rows("wrong", [None, HOT, [sync(wait_for=HOT)]])
 def test_a_b_thread_that_yields_the_wrong_thing_is_named_with_the_cure(wrong: Any) -> None:
     with pytest.raises(BThreadError, match=r"'confused' failed .*it yielded .*; yield sync\(\.\.\.\) instead"):
         trace(BProgram(says(sync(request=HOT), wrong).named("confused")))
@@ -513,179 +351,3 @@ def test_a_finally_that_posts_is_an_error() -> None:
         programs[0].close()
 
     assert isinstance(caught.value.__cause__, bp.ProgramEnded)
-
-
-# The rules of a step, each with a small program: what happens, and how the program stands at its end.
-
-INSTEAD = event("instead")
-
-
-def instead(refusals: bp.Refusals) -> Event:
-    return INSTEAD
-
-
-def counts(refusals: bp.Refusals) -> Event:
-    return Pong(len(refusals))
-
-
-def tells(refusals: bp.Refusals) -> Event:
-    return event("no", data=refusals)
-
-
-class Case(NamedTuple):
-    """A program; the posts that it gets whenever it rests, one by one; what happens; its status at the end."""
-
-    bthreads: tuple[bp.BThread, ...]
-    happens: list[Event]
-    status: str = "finished"
-    posts: tuple[Event, ...] = ()
-
-
-def blocks(*events: Any) -> bp.BThread:
-    return says(sync(block=list(events)))
-
-
-def refuses(*events: Any, because: str = "no") -> bp.BThread:
-    return says(sync(refuse=list(events), because=because)).named("guard")
-
-
-@bthread
-def link(left: int) -> BThreadBody:
-    if left:
-        yield start(link(left - 1))
-    else:
-        yield sync(request=HOT)
-
-
-@bthread
-def echoes(*statements: Any) -> BThreadBody:
-    """Say one statement after the other, and request what is sent back as data."""
-    for statement in statements:
-        said = yield statement
-        yield sync(request=event("heard", data=said))
-
-
-def heard(said: Any) -> Event:
-    return event("heard", data=said)
-
-
-REQUESTS = {
-    "hot and cold alternate": Case((alternate(), requests(HOT, 2), requests(COLD, 2)), [HOT, COLD] * 2, "idle"),
-    "a program without b-threads is finished at once": Case((), []),
-    "waiters alone are idle": Case((says(sync(wait_for=HOT)), says(sync())), [], "idle"),
-    "resting ends nothing": Case((says(sync(wait_for=HOT), sync(request=COLD)),), [HOT, COLD], posts=(HOT,)),
-    "an empty request is no request": Case((requests([]), requests(any_of())), [], "idle"),
-    "a list is an order of preference": Case((requests([HOT, COLD, STOP]),), [HOT]),
-    "the first selectable event of a list is offered": Case((requests([HOT, COLD]), blocks(HOT)), [COLD], "idle"),
-    "a refused event of a list is passed over": Case((requests([HOT, COLD]), refuses(HOT)), [COLD], "idle"),
-    "a request advances on any of its events, whichever b-thread offers it": Case(
-        (echoes(sync(request=[HOT, COLD])), requests(COLD).at_priority(1)), [COLD, heard(COLD)]
-    ),
-    "of any_of the first selectable one comes": Case((requests(any_of(HOT, COLD)), blocks(HOT)), [COLD], "idle"),
-    "equal requests are one occurrence, and all advance": Case((requests(Ping(1)), requests(Ping(1))), [Ping(1)]),
-    "who requests and waits for an event advances once": Case(
-        (says(sync(request=HOT, wait_for=[HOT, Ping]), sync(wait_for=HOT)),), [HOT], "idle"
-    ),
-    "higher priority goes first, then age, then the order in a list": Case(
-        (requests(HOT), requests([COLD, HOT]).at_priority(1), requests(STOP).at_priority(1)), [COLD, STOP, HOT]
-    ),
-    "a blocked event is never selected, whatever its priority": Case(
-        (requests(HOT).at_priority(9), requests(COLD), blocks(HOT).at_priority(-9)), [COLD], "blocked"
-    ),
-    "a b-thread may block what it requests itself": Case((says(sync(request=HOT, block=HOT)),), [], "blocked"),
-    "an interrupt wins over advancing": Case((echoes(sync(request=HOT, wait_for=HOT, interrupt=HOT)),), [HOT]),
-}
-
-REFUSALS = {
-    "a refused request is answered by its otherwise": Case(
-        (echoes(sync(request=HOT, otherwise=tells)), refuses(HOT, because="too late")),
-        [
-            event("no", data=(bp.Refusal("guard", "too late"),)),
-            heard(event("no", data=(bp.Refusal("guard", "too late"),))),
-        ],
-        "idle",
-    ),
-    "without otherwise a refusal is a block": Case((requests(HOT), refuses(HOT)), [], "blocked"),
-    "a request that is both held and refused counts as refused": Case(
-        (says(sync(request=HOT, otherwise=instead)), blocks(HOT), refuses(HOT)), [INSTEAD], "idle"
-    ),
-    "otherwise is not offered while one event of the request is selectable": Case(
-        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT)), [COLD], "idle"
-    ),
-    "an event that is merely held keeps otherwise back": Case(
-        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT), blocks(COLD)), [], "blocked"
-    ),
-    "otherwise is offered when every event of the request is refused": Case(
-        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT), refuses(COLD)), [INSTEAD], "idle"
-    ),
-    "a refusal is a level: when it goes, the request is back": Case(
-        (
-            says(sync(request=HOT, otherwise=instead)),
-            says(sync(request=COLD, refuse=HOT, because="not yet"), sync(wait_for=STOP)).at_priority(1),
-        ),
-        [COLD, HOT],
-        "idle",
-    ),
-    "an otherwise can be held": Case(
-        (says(sync(request=HOT, otherwise=instead)), refuses(HOT), blocks(INSTEAD)), [], "blocked"
-    ),
-    "an otherwise can be refused, and has no second one": Case(
-        (says(sync(request=HOT, otherwise=instead)), refuses(HOT, INSTEAD)), [], "blocked"
-    ),
-    "otherwise is asked again when the refusals change": Case(
-        (
-            says(sync(request=HOT, otherwise=counts, block=Pong(1))),
-            refuses(HOT),
-            says(sync(wait_for=COLD), sync(refuse=HOT, because="never")),
-        ),
-        [COLD, Pong(2)],
-        "idle",
-        posts=(COLD,),
-    ),
-    "another because is another refusal": Case(
-        (
-            says(*[sync(request=HOT, otherwise=tells)] * 2),
-            says(*[sync(refuse=HOT, because=n, wait_for=where("no")) for n in range(2)]).named("guard"),
-        ),
-        [event("no", data=(bp.Refusal("guard", 0),)), event("no", data=(bp.Refusal("guard", 1),))],
-    ),
-}
-
-STARTS_AND_POSTS = {
-    "started b-threads do not see the event that started them": Case(
-        (says(sync(request=HOT), start(says(sync(wait_for=HOT)))),), [HOT], "idle"
-    ),
-    "starting returns at once, with None": Case((echoes(start(says()), start()),), [heard(None), heard(None)]),
-    "the blocks of started b-threads hold at the next selection": Case(
-        (says(sync(request=HOT), sync(request=COLD)), says(sync(wait_for=HOT), start(blocks(COLD)))), [HOT], "blocked"
-    ),
-    "started b-threads inherit their starter's priority unless they have one": Case(
-        (requests(COLD), says(start(requests(HOT), requests(STOP).at_priority(0))).at_priority(1)), [HOT, COLD, STOP]
-    ),
-    "a chain of starts needs no recursion": Case((link(5000),), [HOT]),
-    "who comes to wait for an event in its round waits for the next one": Case(
-        (says(*[sync(wait_for=HOT)] * 2), says(sync(request=HOT), sync(block=COLD))), [HOT], "idle"
-    ),
-    "a post that no b-thread waits for is a step all the same": Case(
-        (says(sync(wait_for=HOT)),), [COLD], "idle", posts=(COLD,)
-    ),
-    "each post is one delivery": Case((says(*[sync(wait_for=HOT)] * 2),), [HOT, HOT], posts=(HOT, HOT)),
-    "a kept post comes when its block goes": Case(
-        (says(sync(block=COLD, wait_for=HOT), sync(wait_for=STOP)),), [HOT, COLD], "idle", posts=(COLD, HOT)
-    ),
-    "a kept post alone makes a program neither ready nor blocked": Case((blocks(HOT),), [], "idle", posts=(HOT,)),
-}
-
-
-def test_each_program_behaves_as_its_sentence_says() -> None:
-    wrong = {}
-    for name, case in (REQUESTS | REFUSALS | STARTS_AND_POSTS).items():
-        program = BProgram(*case.bthreads)
-        happened = trace(program)
-        for post in case.posts:
-            program.post(post)
-            happened += trace(program)
-        if (happened, program.status) != (case.happens, case.status):
-            wrong[name] = (happened, program.status)
-
-    assert wrong == {}

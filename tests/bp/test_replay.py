@@ -209,14 +209,6 @@ def test_a_trace_of_a_program_goes_on_with_posts_to_its_end_or_its_bound() -> No
     assert trace_of(keeps_saying(sync(request=A)), most=5) == [A] * 5
 
 
-@given(st.data())
-@settings(deadline=None)
-def test_hypothesis_may_choose_the_schedule(data: st.DataObject) -> None:
-    trace = trace_of(*taps(), choose=lambda events: data.draw(st.sampled_from(events)))
-
-    assert trace == [HOT, COLD] * 3
-
-
 # A look at a program
 
 

@@ -23,7 +23,7 @@ from bp import (
 from bp.runner import Runner, timer
 from bp.testing import drive, show
 from bp.verification.drawing import draw_states
-from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
+from tests.bp.programs import COLD, HOT, Ping, check_refused, says, trace
 from tests.tables import rows
 
 INSTEAD = event("instead")
@@ -130,15 +130,6 @@ def test_because_is_frozen() -> None:
 # Requests.
 
 
-def test_the_selected_event_itself_is_sent_into_the_b_thread() -> None:
-    heard: list[Any] = []
-    happened = Ping(1)
-
-    trace(BProgram(hears(heard, sync(wait_for=Ping)), says(sync(request=happened))))
-
-    assert heard[0] is happened
-
-
 # Refusals.
 
 
@@ -150,26 +141,6 @@ def test_refusals_are_equal_whatever_their_order() -> None:
     assert Refusals([one]) != Refusals([other])
     assert (Refusals([one]) != Refusals([one])) is False
     assert pickle.loads(pickle.dumps(Refusals([one, other]))) == Refusals([one, other])
-
-
-def test_otherwise_hears_each_refuser_of_any_event_once_its_own_b_thread_included() -> None:
-    asked: list[Refusals] = []
-
-    def remember(refusals: Refusals) -> Event:
-        asked.append(refusals)
-        return INSTEAD
-
-    program = BProgram(
-        says(sync(request=[HOT, COLD], otherwise=remember, refuse=COLD, because="own")).named("self"),
-        says(sync(refuse=[HOT, COLD], because="both")).named("both"),
-        says(sync(refuse=HOT, because="urgent")).named("first").at_priority(1),
-        says(sync(block=HOT)).named("silent"),
-        says(sync(refuse=Ping, because="other")).named("other"),
-    )
-
-    trace(program)
-
-    assert list(asked[0]) == [("first", "urgent"), ("self", "own"), ("both", "both")]
 
 
 @rows(
@@ -248,18 +219,6 @@ def test_a_helper_that_returns_a_generator_is_a_b_thread_too() -> None:
         return says(sync(request=HOT)).begin()
 
     assert trace(BProgram(helper())) == [HOT]
-
-
-def test_statements_may_sit_in_helpers_reached_by_yield_from() -> None:
-    def inner() -> BThreadBody:
-        return (yield sync(request=HOT))
-
-    @bthread
-    def outer() -> BThreadBody:
-        said = yield from inner()
-        yield sync(request=COLD, wait_for=said)
-
-    assert trace(BProgram(outer())) == [HOT, COLD]
 
 
 def test_a_partial_function_is_named_by_what_it_calls() -> None:

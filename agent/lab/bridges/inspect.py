@@ -233,9 +233,7 @@ def controlled(
         prompt = "\n\n".join(message.text for message in state.messages if message.role == "user")
         ours, exceeded = [_as_tool(each) for each in tools], list[LimitExceededError]()
         noted = _EXCEEDED.set(exceeded)
-        with Agent(
-            main, ours, preset=preset, threads=threads, effects=effects, models=by_role, snapshots=False
-        ) as made:
+        with Agent(main, ours, preset=preset, threads=threads, effects=effects, models=by_role, snapshots=None) as made:
             try:
                 run = await made.run(prompt)
             finally:

@@ -137,7 +137,7 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         about=parts.episode.about,
         on_step=parts.observer.see,
         wait=None if models else (lambda _: 0.0),
-        snapshots=False,  # its world is made for the episode
+        snapshots=None,  # its world is made for the episode
     ) as agent:
         parts.observer.agent = agent
         return await agent.run(task.prompt)

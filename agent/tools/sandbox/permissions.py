@@ -9,6 +9,7 @@ write PATH   change this file, or the content of this folder, and read it
 unconfined   run without any sandbox
 """
 
+import glob
 import os
 import posixpath
 import re
@@ -20,7 +21,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ from attrs import frozen
 from agent.tools.workspace import other_names
 from constitution import Deed, Effect, Zone
 from constitution.effects import UNKNOWN
-from constitution.zones import Places, absolute, is_within, zone_of
+from constitution.zones import GLOB, Places, absolute, is_within, zone_of
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
@@ -115,9 +116,10 @@ def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tupl
     """Return the hidden files and folders, links followed, none within another.
 
     These are the secrets of the constitution (`constitution/tables/places.toml`), and those `denied`, with all their
-    mounts. A folder that contains the workspace cannot be hidden.
+    mounts and, if they are patterns, matches. A folder that contains the workspace cannot be hidden.
     """
-    found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
+    matches = (glob.glob(path, include_hidden=True) if GLOB.search(path) else [path] for path in denied)
+    found = (*_secrets(home), *map(os.path.expanduser, chain.from_iterable(matches)), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
     shown = (path for path in other_names(real) - real if os.path.exists(path))
     outer = {path for path in (*real, *shown) if not is_within(workspace, path)}

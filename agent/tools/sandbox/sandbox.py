@@ -54,7 +54,7 @@ from agent.tools.sandbox.put_back import Guard
 from agent.tools.sandbox.repository import git_folders
 from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, seccomp_filter
 from agent.tools.sandbox.sockets import outer_sockets
-from agent.tools.temporary import make_folder
+from agent.tools.temporary import make_folder, make_lasting_folder
 from agent.vocabulary.errors import CannotStart
 from constitution import Zone
 from constitution.zones import Places, is_within, zone_of
@@ -218,8 +218,9 @@ class Sandbox:
 
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
     folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
-    with the sandbox, and so are the filters of system calls beside it. Programs that start a command are found when it
-    is made. Raises CannotStart if the level lacks one. guard: keeps places that run later, if there is one.
+    with the sandbox, and so are the filters of system calls beside it. scratches: a folder in which it stays instead,
+    if anything is in it. Programs that start a command are found when it is made. Raises CannotStart if the level lacks
+    one. guard: keeps places that run later, if there is one.
     """
 
     writable: tuple[str, ...]
@@ -229,6 +230,7 @@ class Sandbox:
     limits: ResourceLimits = LIMITS
     programs: Programs = Factory(lambda made: Programs.found(made.writable), takes_self=True)
     caches: str = ""
+    scratches: str = ""
     scratch: str = field(init=False)
     guard: Guard | None = field(init=False, default=None)
     _masks: Masks = field(init=False)
@@ -238,9 +240,9 @@ class Sandbox:
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
-        folder = make_folder("scratch")
-        finalize(self, folder.remove)
+        folder = make_lasting_folder(self.scratches) if self.scratches else make_folder("scratch")
         self.scratch = os.path.join(folder.path, "tmp")
+        finalize(self, folder.remove)
         os.mkdir(self.scratch)
         self._masks = Masks(os.path.join(folder.path, "masks"), os.path.expanduser(self.writable[0]))
         self._git = git_folders(os.path.expanduser(self.writable[0]))
@@ -420,7 +422,9 @@ def _is_open(place: str, writable: Iterable[str], closed: Iterable[str]) -> bool
     return any(is_within(place, each) for each in writable) and not any(is_within(place, each) for each in closed)
 
 
-def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = ()) -> Sandbox | None:
+def make_sandbox(
+    wanted: str, writable: Iterable[str], denied: Iterable[str] = (), scratches: str = ""
+) -> Sandbox | None:
     """Return the sandbox that a preset wants ("off", "on", "required", "strict"), None for none.
 
     Raises CannotStart if a required one is not achieved, or leaves secrets in the workspace open.
@@ -429,7 +433,10 @@ def make_sandbox(wanted: str, writable: Iterable[str], denied: Iterable[str] = (
         return None
     writable = tuple(writable)
     level = achieved(writable)
-    made = Sandbox(writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])))
+    made = Sandbox(
+        writable, level, tuple(denied), strict=wanted == "strict", caches=_made(cache_folder(writable[0])),
+        scratches=scratches,
+    )  # fmt: skip
     made.guard = Guard(made.guarded)
     if wanted == "on":
         return made

@@ -4,9 +4,10 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from errno import EDQUOT, ENOSPC, EROFS
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,21 @@ from urllib.parse import quote, unquote
 
 from attrs import evolve, field, frozen
 
-from agent.log.chain import own_folder
 from agent.tools.output import size_in_words
 from agent.tools.snapshots.objects import LARGE, Objects
-from agent.tools.snapshots.trees import MADE_AGAIN, Entry, SnapshotError, Trees, Walk, is_below, refused_file_system
+from agent.tools.snapshots.trees import (
+    MADE_AGAIN,
+    Entry,
+    SnapshotError,
+    TooLargeError,
+    Trees,
+    Walk,
+    is_below,
+    refused_file_system,
+)
 
 LIMIT = 2_000_000_000  # bytes of all snapshots of a workspace
+AGREED = "left-out.json"  # in the folder of a store: the paths that a user has left out
 PATIENCE = 60.0  # seconds until a lock that another process holds is given up
 
 Moment = Literal["before", "after", "undo"]
@@ -44,16 +54,14 @@ class Snapshot:
     made_again: tuple[str, ...] = ()
     unkept: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
-    trees: Trees | None = field(default=None, eq=False, repr=False)
+    trees: Trees = field(eq=False, repr=False, kw_only=True)
 
     def has(self, path: str) -> bool:
         """Return whether there was a file or folder of this path in the workspace. Raises SnapshotError."""
-        assert self.trees is not None
         return self.trees.find(self.tree, path) is not None
 
     def read(self, path: str) -> bytes:
         """Return what was in a file, by its path in the workspace. Raises SnapshotError."""
-        assert self.trees is not None
         entry = self.trees.find(self.tree, path)
         if entry is None or not entry.is_file or not entry.content:
             raise SnapshotError(f"the snapshot {self.name!r} has no file {path!r}")
@@ -76,18 +84,15 @@ class Snapshots:
         digest = sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.folder = home / "snapshots" / f"{quote(os.path.basename(self.root)) or 'root'}-{digest}"
         self._refs = self.folder / "refs" / "snapshots"
-        named = [name for name in exclude if name not in MADE_AGAIN]
-        self.left_out = tuple(os.path.join(self.root, name) if "/" in name else name for name in named)
-        self._exclude, self._limit = exclude, limit
+        self._exclude, self._limit = (*exclude, *self._agreed()), limit
         self._latest = ("", "")  # the content of the tree of the latest snapshot of this process, and its name
-        self._trees: Trees | None = None
 
     @classmethod
-    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str]) -> "Snapshots":
+    def under(cls, options: Mapping[str, Any], root: str | os.PathLike[str], home: Path) -> "Snapshots":
         """Return the snapshots of a workspace under the options of a preset."""
         further = options.get("allowed_paths", ()) if options.get("bounded") else ()
         exclude = tuple(options.get("snapshot_exclude", MADE_AGAIN))
-        return cls(root, own_folder(), further=further, exclude=exclude)
+        return cls(root, home, further=further, exclude=exclude)
 
     def take(
         self, run: str, moment: Moment, calls: tuple[str, ...] = (), *, background: bool = False,
@@ -103,18 +108,37 @@ class Snapshots:
                     trees, pack, exclude=self._exclude, budget=self._limit,
                     own={(each.st_dev, each.st_ino) for each in own}, is_cancelled=is_cancelled,
                 )  # fmt: skip
-                tree = walk.tree(self.roots, before)
+                tree = self._checked(walk, before)
                 name = self._next(run)
-                taken = Snapshot(
-                    name, moment, calls, tree, time.time(), background, tuple(walk.made_again), tuple(walk.unkept)
-                )
+                told = tuple(walk.made_again), tuple(walk.unkept)
+                taken = Snapshot(name, moment, calls, tree, time.time(), background, *told, trees=trees)
                 content = pack.add(_written(taken))
             self._refer(name, content)
             trees.objects.tidy()
             trees.known = walk.known
             self._latest = tree.content, name
             dropped = self._make_room(name)
-            return evolve(taken, told=(dropped,) if dropped else (), trees=trees)
+            return evolve(taken, told=(dropped,)) if dropped else taken
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The names and absolute paths that the user leaves out."""
+        named = [name for name in self._exclude if name not in MADE_AGAIN]
+        return tuple(os.path.normpath(os.path.join(self.root, name)) if "/" in name else name for name in named)
+
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Leave paths of the workspace out of all later snapshots, those of later runs included."""
+        self._exclude = (*self._exclude, *paths)
+        with explained(self.folder), self._locked():
+            agreed = self.folder / AGREED
+            agreed.write_text(json.dumps([*dict.fromkeys((*self._agreed(), *paths))]))
+
+    def _agreed(self) -> list[str]:
+        """Return the paths that are left out with the user's consent."""
+        try:
+            return list(json.loads((self.folder / AGREED).read_text()))
+        except (OSError, ValueError):
+            return []
 
     def get(self, name: str) -> Snapshot:
         """Return a snapshot by its name. Raises SnapshotError for one that is not there."""
@@ -172,22 +196,38 @@ class Snapshots:
 
     # The store.
 
+    def _checked(self, walk: Walk, before: str) -> Entry:
+        """Return the tree of the workspace, of which the size is looked at the first time. Raises TooLargeError."""
+        try:
+            if not before and largest(self.root, self._exclude, self._limit):
+                raise TooLargeError
+            return walk.tree(self.roots, before)
+        except TooLargeError:
+            paths = tuple(f"./{name}" for name in largest(self.root, self._exclude, self._limit))
+            error = TooLargeError(
+                f"{self.root} has more than {size_in_words(self._limit)} that would have to be kept; to leave the "
+                f"largest out: --option snapshot_exclude={','.join(paths) or 'PATH,...'}"
+            )
+            error.leave_out = paths
+            raise error from None
+
     def _check(self) -> None:
         """Raise SnapshotError for a workspace that is not kept."""
         for root in self.roots:
-            if root in ("/", os.path.realpath(os.path.expanduser("~"))):
-                name = "the workspace" if root == self.root else "one of allowed_paths"
+            if root != self.root and root in ("/", os.path.realpath(os.path.expanduser("~"))):
                 raise SnapshotError(
-                    f"{name} is {root}, and is not kept as a whole; begin in a smaller folder, or do "
+                    f"one of allowed_paths is {root}, and is not kept as a whole; begin in a smaller folder, or do "
                     "without snapshots (option snapshots=false)"
                 )
         for place in (*filter(os.path.isdir, self.roots), str(self.folder)):
             if why := refused_file_system(place, os.stat(place).st_dev):
                 raise SnapshotError(f"{place} {why}, where snapshots are not safe; move it to a local disk")
 
+    @cached_property
+    def _trees(self) -> Trees:
+        return Trees(Objects(self.folder))
+
     def _opened(self) -> Trees:
-        if self._trees is None:
-            self._trees = Trees(Objects(self.folder))
         self._trees.objects.refresh()
         return self._trees
 
@@ -218,7 +258,6 @@ class Snapshots:
 
     def _make_room(self, newest: str) -> str:
         """Remove the oldest snapshots while all take more than the limit; return what to say about it."""
-        assert self._trees is not None
         if not self._is_too_large():
             return ""
         first = self.names(newest.rpartition("/")[0])[0]
@@ -233,7 +272,6 @@ class Snapshots:
         return f"removed the {dropped} oldest snapshots: all together had more than {size_in_words(self._limit)}"
 
     def _is_too_large(self) -> bool:
-        assert self._trees is not None
         if self._trees.objects.size() <= self._limit:
             return False
         folders = self._trees.known.values()
@@ -260,6 +298,36 @@ class Snapshots:
                     for entry in trees.entries(folder).values():
                         (folders.append if entry.is_folder and entry.content else reached.add)(entry.content)
         return reached
+
+
+def largest(root: str, exclude: Container[str], limit: int) -> list[str]:
+    """Return the largest entries of a folder, those without which the rest has no more than `limit` bytes.
+
+    Large files are not counted: what is too much of them is left out one by one.
+    """
+    device = os.stat(root).st_dev
+    with os.scandir(root) as listed:
+        sizes = {each.name: _size(each, exclude, device) for each in listed if f"./{each.name}" not in exclude}
+    names, left = sorted(sizes, key=lambda name: sizes[name]), sum(sizes.values())
+    chosen: list[str] = []
+    while left > limit:
+        chosen.append(names.pop())
+        left -= sizes[chosen[-1]]
+    return chosen
+
+
+def _size(entry: os.DirEntry[str], exclude: Container[str], device: int) -> int:
+    """Return the bytes of a file, or of those in a folder; nothing for what is on another device or cannot be read."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+        if status.st_dev != device or entry.name in exclude:
+            return 0
+        if entry.is_dir(follow_symlinks=False):
+            with os.scandir(entry.path) as below:
+                return sum(_size(each, exclude, device) for each in below)
+        return status.st_size if entry.is_file(follow_symlinks=False) and status.st_size < LARGE else 0
+    except OSError:
+        return 0
 
 
 @contextmanager

@@ -19,6 +19,12 @@ class SnapshotError(AgentError):
     """A snapshot cannot be taken, found or restored; the message names what is in the way, and the cure."""
 
 
+class TooLargeError(SnapshotError):
+    """The workspace is too large to be kept as a whole. leave_out: the paths without which it is not."""
+
+    leave_out: tuple[str, ...] = ()
+
+
 class Entry(NamedTuple):
     """A name in a folder, with its status as `lstat` gives it (times in nanoseconds).
 
@@ -104,12 +110,24 @@ class Trees:
         except (OSError, KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
 
-    def write_to(self, content: str, file: int) -> None:
-        """Write the content of a file into an open, empty one. Raises what `read` does, and OSError of the file."""
+    def _write_to(self, content: str, file: int) -> None:
         try:
             self.objects.write_to(content, file)
         except (KeyError, ValueError) as error:
             raise SnapshotError(f"a part of the snapshot is missing or damaged: {error}") from error
+
+    def make(self, entry: Entry, path: str, folder: int | None = None) -> None:
+        """Make a file or link at a new path, in an open folder. Raises what `read` does, and OSError of the file."""
+        if entry.is_link:
+            os.symlink(entry.content, path, dir_fd=folder)
+        else:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+            try:
+                self._write_to(entry.content, file)
+                os.fchmod(file, entry.mode & 0o7777)
+            finally:
+                os.close(file)
+        os.utime(path, ns=(entry.mtime, entry.mtime), dir_fd=folder, follow_symlinks=False)
 
     def find(self, tree: Entry, path: str) -> Entry | None:
         """Return what stood at a path in a workspace, or at an absolute one in a further root."""
@@ -150,7 +168,7 @@ class Walk:
         self.made_again: list[str] = []
         self.unkept: list[str] = []
         self._before, self._pack, self._exclude, self._own = before, pack, exclude, own
-        self._budget = self._left = budget
+        self._left = budget
         self._is_cancelled = is_cancelled
         self._recent = time.time_ns() - JUST_NOW
         self._handles: list[tuple[str, int]] = []  # the folders from the root to where the walk is
@@ -247,7 +265,8 @@ class Walk:
 
     def _is_named(self, name: str) -> bool:
         """Return whether the user leaves this name or path out."""
-        return name not in MADE_AGAIN and (name in self._exclude or self._path(name) in self._exclude)
+        path = self._path(name)
+        return name not in MADE_AGAIN and not {name, path, f"./{path}"}.isdisjoint(self._exclude)
 
     def _can_be_made_again(self, name: str, handle: int) -> bool:
         if name not in self._exclude:
@@ -312,10 +331,7 @@ class Walk:
         """Keep what an open file holds; return nothing if it changed within a tick of the clock of its file system."""
         self._left -= status.st_size
         if self._left < 0:
-            raise SnapshotError(
-                f"the workspace has more than {size_in_words(self._budget)} that would have to be kept; "
-                "begin in a smaller folder, or name what is left out in snapshot_exclude"
-            )
+            raise TooLargeError
         content = os.pread(file, status.st_size, 0)
         if status.st_ctime_ns >= self._recent and os.pread(file, status.st_size, 0) != content:
             return ""
@@ -351,6 +367,7 @@ def _text(name: str, handle: int) -> bytes:
     return b""
 
 
+MOUNTS = "/proc/self/mountinfo"
 REMOTE = frozenset(
     ["afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"]
 )
@@ -367,7 +384,7 @@ def refused_file_system(name: str, device: int) -> str:
 
 def _file_system(device: str) -> str:
     """Return the kind of file system on a device; empty where it is not known."""
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+    with suppress(OSError), open(MOUNTS, encoding="utf-8", errors="replace") as mounts:
         for line in mounts:
             fields, _, rest = line.partition(" - ")
             if fields.split()[2] == device:

@@ -70,7 +70,6 @@ def has_same_bytes(one: Entry | None, other: Entry | None) -> bool:
 
 def changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """Return all that differs between two snapshots of a workspace, by path; folders and times as well."""
-    assert before.trees is not None
     return tuple(_differences(before.trees, "", before.tree, after.tree))
 
 
@@ -136,7 +135,6 @@ def undo(
     finish(snapshots)
     target = snapshots.get(name)
     now = snapshots.take(name.rpartition("/")[0], "undo", UNDO)
-    assert target.trees is not None
     since = changes_since(snapshots, name)
     differing = {each.path: each for each in changes(target, now) if _is_chosen(each, paths)}
     spared = set() if git else _spared_repositories(differing)
@@ -221,7 +219,6 @@ def _hold_together(plan: dict[str, Change], left: dict[str, str], now: Snapshot,
         if becomes_none and any(other != path and is_below(other, path) for other in left):
             left[path] = "holds something that is left"
             del plan[path]
-    assert now.trees is not None
     for path in sorted(plan):
         above = os.path.dirname(path)
         there = plan[above].before if above in plan else now.trees.find(now.tree, above)
@@ -280,7 +277,7 @@ class _Restoration:
                 staging = {root: stack.enter_context(self._staging(root)) for root in roots}
                 for number, (path, entry) in enumerate(files.items()):
                     self.files[path] = str(number), staging[self._root_of(path)]
-                    self._prepare(entry, *self.files[path])
+                    self.target.trees.make(entry, *self.files[path])
                 self._each(sorted(plan, reverse=True), lambda path: self._remove(plan[path]))
                 self._each(sorted(plan), lambda path: self._place(plan[path]))
         except SnapshotError:
@@ -315,19 +312,6 @@ class _Restoration:
             os.close(staging)
             shutil.rmtree(path, ignore_errors=True)
 
-    def _prepare(self, entry: Entry, name: str, staging: int) -> None:
-        assert self.target.trees is not None
-        if entry.is_link:
-            os.symlink(entry.content, name, dir_fd=staging)
-        else:
-            file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=staging)
-            try:
-                self.target.trees.write_to(entry.content, file)
-                os.fchmod(file, entry.mode & 0o7777)
-            finally:
-                os.close(file)
-        os.utime(name, ns=(entry.mtime, entry.mtime), dir_fd=staging, follow_symlinks=False)
-
     def _remove(self, change: Change) -> None:
         """Remove what is there and must not be, or is a folder where there is to be none, or the reverse."""
         if change.after is None or (
@@ -354,7 +338,6 @@ class _Restoration:
 
     def _finish_folder(self, path: str) -> None:
         """Give a folder its mode and time: those at the snapshot, or those before the undo if it is no part of it."""
-        assert self.target.trees is not None
         snapshot = self.target if path in self.journal.paths else self.then
         entry = self.target.trees.find(snapshot.tree, path)
         if _is_folder(entry) and entry is not None:

@@ -39,7 +39,6 @@ def _check_free(place: Path, root: str) -> None:
 
 def _fill(snapshot: Snapshot, staging: Path) -> tuple[str, ...]:
     """Write all entries, then give folders their modes and times, the inner ones first."""
-    assert snapshot.trees is not None
     folders, unkept = [("", snapshot.tree)], []
     for path, entry in _entries(snapshot.trees, "", snapshot.tree):
         if not entry.content:
@@ -48,7 +47,7 @@ def _fill(snapshot: Snapshot, staging: Path) -> tuple[str, ...]:
             folders.append((path, entry))
             (staging / path).mkdir(0o700)
         else:
-            _write(snapshot.trees, entry, staging / path)
+            snapshot.trees.make(entry, str(staging / path))
     for path, entry in reversed(folders):
         os.utime(staging / path, ns=(entry.mtime, entry.mtime))
         os.chmod(staging / path, entry.mode & 0o7777)
@@ -63,13 +62,3 @@ def _entries(trees: Trees, above: str, tree: Entry) -> Iterator[tuple[str, Entry
         yield above + name, entry
         if entry.is_folder and entry.content:
             yield from _entries(trees, f"{above}{name}/", entry)
-
-
-def _write(trees: Trees, entry: Entry, path: Path) -> None:
-    if entry.is_link:
-        os.symlink(entry.content, path)
-    else:
-        with open(path, "xb+", buffering=0) as file:
-            trees.write_to(entry.content, file.fileno())
-            os.fchmod(file.fileno(), entry.mode & 0o7777)
-    os.utime(path, ns=(entry.mtime, entry.mtime), follow_symlinks=False)

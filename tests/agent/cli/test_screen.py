@@ -22,6 +22,7 @@ from agent.vocabulary.events import (
     PromptGiven,
     ProposedAction,
     RunEnded,
+    SnapshotRequested,
     ToolFinished,
     ToolStarted,
 )
@@ -181,6 +182,7 @@ def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
         (1.0, InferenceRequested()),
         (3.0, InferenceFinished("d0", AssistantMessage(), (CALL,), usage=Usage(1000, 234))),
         (3.0, AnswerCommitted("d0", AssistantMessage(), (CALL,))),
+        (3.0, SnapshotRequested()),
         (4.0, ToolStarted(CALL)),
     ]
     told = []
@@ -194,6 +196,7 @@ def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
     told.append(progress.text())
 
     assert told[1] == "turn 1 · the model answers (0 s) · 1 s in all"
+    assert told[4] == "turn 1 · the workspace is kept before it may change (0 s) · 1,234 tokens · 3 s in all"
     assert told[-2] == "turn 1 · bash (61 s) · 1,234 tokens · 65 s in all"
     assert told[-1] == ""
 

@@ -9,7 +9,7 @@ import pytest
 from agent import Agent, ScriptedModel, call
 from agent.models.scripted import Step
 from agent.tools.collections import create_all_tools
-from tests.agent.cli.sessions import Command, Script
+from tests.agent.cli.sessions import Command, RunOf, Script
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +68,33 @@ def test_what_cannot_be_undone_is_told_in_a_sentence(log: Path, workspace: Path,
     assert wrong == []
     assert "removed the snapshots of 1 folders" in command("runs", "--prune").err
     assert "there is no snapshot 'log-" in command("undo", log).err
+
+
+def test_what_was_moved_to_tmp_of_the_sandbox_stays_until_the_run_is_deleted(
+    command: Command, process: Command, run_of: RunOf, workspace: Path, home: Path
+) -> None:
+    (workspace / "notes").write_text("mine")
+    kept, logs = home / ".bpagent", home / ".bpagent/runs"
+    for _ in range(2):
+        moving = {"call": {"tool": "bash", "arguments": {"command": "mv notes /tmp/x; chmod 0 /tmp/x"}}}
+        assert process(*run_of(moving, "Done."), "--preset", "default").code == 0
+        assert not (workspace / "notes").exists()
+        assert command("undo").code == 0
+        assert (workspace / "notes").read_text() == "mine"
+    scratches = sorted(kept.glob("scratch/*/*/tmp/x"))
+    assert [path.read_text() for path in scratches] == ["mine"] * 2
+    first, second = sorted(logs.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    steps = [json.loads(line).get("step") for line in first.read_text().splitlines()]
+    assert command("fork", first, steps[-1]).code == 0
+    snapshots = sorted(kept.glob("snapshots/*/refs/snapshots/*"))
+
+    for log, left in ((second, 1), (first, 1)):  # of the first one the fork has the snapshots
+        assert command("runs", "--delete", log).code == 0
+        assert (log.exists(), len([*kept.glob("snapshots/*/refs/snapshots/*")])) == (False, left)
+    assert (len(snapshots), [*kept.glob("scratch/*/*/tmp/x")]) == (2, [])
+    assert command("runs", "--delete", first).code == 2
+    assert command("runs", "--prune").code == 0
+    assert [*kept.glob("scratch/*"), *kept.glob("snapshots/*")] == []
 
 
 def test_diff_shows_what_changed_and_who_did(log: Path, command: Command) -> None:

@@ -18,6 +18,7 @@ from agent.protocols.monitoring import blocking_monitor
 from agent.protocols.monitors import ConstantMonitor
 from agent.tools.collections import workspace_tools
 from agent.tools.snapshots.trees import SnapshotError
+from agent.tools.snapshots.undo import undo
 from agent.vocabulary.events import CallAnswered, GateApproved
 from bp import BThreadBody, bthread, sync, where
 
@@ -95,6 +96,24 @@ def test_a_branch_goes_on_in_its_own_folder_and_is_undone_there(log: Path, works
     assert files(tmp_path / "again") == files(tmp_path / "copy")
     with pytest.raises(SnapshotError, match=f"step {step - 1} was in another workspace: until step {step}"):
         branch(made.log, step - 1, worktree=tmp_path / "early")
+
+
+def test_a_branch_in_the_same_folder_shares_snapshots_so_that_an_undo_takes_back_what_both_runs_changed(
+    log: Path, workspace: Path
+) -> None:
+    made = branch(log, steps_of(log, "tool_finished")[0])
+    with resume(
+        made.log, ScriptedModel([call("bash", command="echo 9 > c"), "Done."]), workspace_tools(workspace)
+    ) as it:
+        assert it.run_sync().status == "completed"
+    names = [name.rpartition("/")[0] for path in (log, made.log) for _, name in file_history(read_log(path)).names]
+    assert len(set(names)) == 1
+    assert {*files(workspace)} == {"kept", "b", "c", "link", "empty"}
+
+    for path in (made.log, log):
+        kept = file_history(read_log(path))
+        assert [*undo(kept.snapshots, kept.before(1)).left] == ["b"]
+        assert files(workspace) == {"kept": "mine\n", "b": "by the user\n"}
 
 
 def test_what_cannot_be_branched_is_refused_and_leaves_nothing_behind(

@@ -220,3 +220,11 @@ def test_only_administration_is_asked_about(
 
     assert any(isinstance(event, ApprovalAsked) for event in run.events) is (category == "admin")
     assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == [outcome]
+
+
+def test_a_path_that_would_match_nothing_is_refused() -> None:
+    preset = PRESETS["default"]
+    for option, path in (("allowed", "/a/*"), ("allowed", "$DATA/x"), ("denied", "**/x"), ("denied", "a/$B")):
+        with pytest.raises(OptionError):
+            preset.with_options({f"{option}_paths": path})
+    assert preset.with_options({"denied_paths": "secrets/*,$HOME/x"}).denied_paths == ("secrets/*", "$HOME/x")

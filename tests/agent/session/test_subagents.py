@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, Tool, answer, call, tool
+from agent.log.reading import read_log
 from agent.presets import PRESETS
 from agent.session.agent import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task
@@ -212,7 +213,7 @@ async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
 
 async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path) -> None:
     tools = workspace_tools(tmp_path)
-    store = store_of(call("bash", command="git push"), "I could not.", tools=tools)
+    store = store_of(call("bash", command="git push"), "I could not.", tools=tools, logs=tmp_path / "tasks")
     agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
 
     with anyio.fail_after(100):
@@ -221,6 +222,11 @@ async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path)
                 pass
 
     assert results(run)[0].text.startswith("I could not.")
+    [log] = (tmp_path / "tasks").iterdir()
+    records = read_log(log).records
+    answers = [record["data"] for record in records if record["name"] == "approval_answered"]
+    assert [(answered["yes"], answered["present"]) for answered in answers] == [(False, False)]
+    assert not any(record["name"] == "tool_started" for record in records)
 
 
 async def test_tokens_of_a_subagent_count_against_the_limit_of_its_parent() -> None:

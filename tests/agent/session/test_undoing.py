@@ -1,31 +1,40 @@
 """Runs of which every change can be undone: when snapshots are taken, what happens where none can be, and undo."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.presets import PRESETS
 from agent.presets.equipment import equip
 from agent.session.subagents import SubagentStore, make_task
+from agent.threads.judging import objection
 from agent.tools.background import Processes
 from agent.tools.collections import workspace_tools
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.undo import undo
 from agent.vocabulary.events import (
+    ActionDescribed,
+    ApprovalAsked,
     CallAnswered,
     GateApproved,
+    GateRejected,
     SnapshotFailed,
     SnapshotRequested,
     SnapshotTaken,
     ToolStarted,
 )
+from bp import BThreadBody, bthread, start, sync
+from constitution import Level, Verdict
 from tests.agent.conftest import MakeAgent
 from tests.agent.losses import LOSSES, REPOSITORY, digest, shell
 
@@ -65,6 +74,127 @@ async def test_calls_that_run_together_share_a_snapshot(make_agent: MakeAgent, w
     assert sorted(path.name for path in workspace.iterdir()) == ["a", "b"]
 
 
+async def test_calls_that_are_approved_one_after_the_other_share_the_snapshot_after_the_last_approval(
+    make_agent: MakeAgent,
+) -> None:
+    @tool(parallel=True)
+    async def change(name: str) -> str:
+        """Write a file."""
+        return "written"
+
+    async def approve(asked: Any) -> bool:
+        await anyio.wait_all_tasks_blocked()
+        return "b" in str(asked.call.arguments)
+
+    @bthread
+    def asked_about_all_but_the_first() -> BThreadBody:
+        while True:
+            described = yield sync(wait_for=ActionDescribed)
+            if "a" not in str(described.call.arguments["name"]):
+                yield start(objection(described, Verdict(Level.ask, "some_rule")))
+
+    script = [answer("", *(call("change", name=name) for name in "abc")), "Done."]
+    threads = [asked_about_all_but_the_first()]
+    preset = evolve(PRESETS["coding"], together="neighbours")
+    run = await make_agent(*script, tools=[change], preset=preset, approve=approve, threads=threads).run("go")
+
+    decided = (GateApproved, GateRejected, SnapshotRequested, ToolStarted)
+    decisions = kinds(run, *decided)
+    assert sorted(decisions[:3]) == ["gate_approved", "gate_approved", "gate_rejected"]
+    assert decisions[3:] == ["snapshot_requested", "tool_started", "tool_started"]
+
+
+class Thinking(ScriptedModel):
+    """A model that takes its time: it is not quick."""
+
+    is_quick = False
+
+
+async def test_the_first_snapshot_begins_while_the_model_thinks_and_a_call_waits_for_it(workspace: Path) -> None:
+    (workspace / "a").write_text("old")
+    model = Thinking([call("bash", command="echo new > a"), "Done."])
+    with Agent(model, workspace_tools(workspace), preset="coding") as agent:
+        assert agent.keeper is not None
+        store = agent.keeper.snapshots
+        store.folder.mkdir(parents=True)
+        seen = []
+        with open(store.folder / "lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            async with agent.start("go") as run:
+                async for step in run:
+                    if isinstance(step.event, SnapshotRequested):
+                        seen += [thread.name for thread in threading.enumerate() if "first snapshot" in thread.name]
+                        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert seen == ["first snapshot"]
+        assert [len(store.names(agent.keeper.run)), kinds(run, SnapshotTaken)] == [3, ["snapshot_taken"]]
+        assert (await run.undo()).left == {}
+    assert (workspace / "a").read_text() == "old"
+
+
+async def test_the_first_snapshot_is_broken_off_when_the_agent_is_closed(workspace: Path) -> None:
+    agent = Agent(Thinking(["Done."]), workspace_tools(workspace), preset="coding")
+    assert agent.keeper is not None
+    folder = agent.keeper.snapshots.folder
+    folder.mkdir(parents=True)
+    with open(folder / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        await agent.run("go")
+        agent.close()
+    assert [thread.name for thread in threading.enumerate() if "first snapshot" in thread.name] == []
+    assert agent.keeper.snapshots.runs() == []
+
+
+@pytest.mark.parametrize("yes", [True, False, None])
+async def test_a_workspace_that_is_too_large_asks_once_what_to_leave_out(
+    make_agent: MakeAgent, workspace: Path, yes: bool | None
+) -> None:
+    (workspace / "data").mkdir()
+    (workspace / "data" / "large").write_text("x" * 3_000)
+    (workspace / "src" / "data").mkdir(parents=True)
+    (workspace / "src" / "data" / "notes").write_text("mine")
+    questions: list[str] = []
+
+    def approve(asked: Any) -> Any:
+        questions.append(asked.question)
+        return yes
+
+    commands = [call("bash", command=f"echo {number} > src/data/notes; touch {number}") for number in "12"]
+    agent = make_agent(*commands, "Done.", commands[0], "Done.", preset="coding", approve=approve)
+    assert agent.keeper is not None
+    agent.keeper.snapshots._limit = 2_000
+    run = await agent.run("go")
+
+    told = [event.result.text for event in run.events if isinstance(event, CallAnswered)]
+    assert ["./data" in question and "from now on" in question for question in questions] == [True]
+    if yes:
+        assert kinds(run, SnapshotTaken, SnapshotFailed) == ["snapshot_failed", "snapshot_taken", "snapshot_taken"]
+        assert agent.toolbox.unkept == (str(workspace / "data"),)
+        assert (await run.undo()).left == {}
+        again = make_agent(commands[0], "Done.", preset="coding")
+        assert again.keeper is not None
+        again.keeper.snapshots._limit = 2_000
+        assert kinds(await again.run("go"), SnapshotFailed, SnapshotTaken) == ["snapshot_taken"]
+    else:
+        assert ["snapshot_exclude=./data" in text for text in told] == [True, True]
+        assert kinds(run, ToolStarted) == []
+        await agent.run("go on")
+        assert len(questions) == 2  # once in each run
+        assert (workspace / "src" / "data" / "notes").read_text() == "mine"
+
+
+async def test_a_snapshot_that_a_b_thread_refuses_refuses_the_change(make_agent: MakeAgent, workspace: Path) -> None:
+    @bthread
+    def no_snapshots() -> BThreadBody:
+        yield sync(refuse=SnapshotRequested, because="not on this disk")
+
+    script = [answer("", *(call("bash", command=f"touch {name}") for name in "ab")), "Done."]
+    run = await make_agent(*script, preset="coding", threads=[no_snapshots()]).run("go")
+
+    answers = [event.result.text for event in run.events if isinstance(event, CallAnswered)]
+    assert (run.status, answers) == ("completed", ["rejected: no_snapshots: not on this disk"] * 2)
+    assert list(workspace.iterdir()) == []
+
+
 BLOCKED = [(None, "skipped: no person present: no snapshot could be taken"), (False, "skipped: the user said no")]
 
 
@@ -95,10 +225,39 @@ async def test_without_a_snapshot_a_change_needs_a_yes(
     assert str(tmp_path / "file") in questions[0]
 
 
-async def test_snapshots_can_be_left_out(make_agent: MakeAgent) -> None:
-    run = await make_agent(call("bash", command="echo new > a"), "Done.", snapshots=False).run("go")
+@pytest.mark.parametrize("preset", ["passthrough", "coding", "default"])
+@pytest.mark.parametrize(("yes", "outcome"), [(None, "rejected"), (True, "ran")])
+async def test_without_snapshots_each_change_is_asked_about_once(
+    make_agent: MakeAgent, workspace: Path, preset: str, yes: Any, outcome: str
+) -> None:
+    questions: list[str] = []
 
+    def approve(asked: Any) -> Any:
+        questions.append(asked.question)
+        return yes
+
+    (workspace / "a").touch()
+    script = [call("read_file", path="a"), call("bash", command="echo new > b"), "Done."]
+    agent = make_agent(*script, preset=preset, snapshots=False, approve=approve)
+    run = await agent.run("go")
+
+    assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == ["ran", outcome]
+    assert (len(questions), "cannot be undone" in questions[0]) == (1, True)
     assert kinds(run, SnapshotRequested, SnapshotTaken, SnapshotFailed) == []
+
+
+async def test_what_a_policy_denies_is_denied_without_snapshots_too(make_agent: MakeAgent) -> None:
+    script = [call("bash", command="rm -rf / --no-preserve-root"), "Done."]
+    run = await make_agent(*script, snapshots=False, approve=lambda _: True).run("go")
+
+    assert [event.outcome for event in run.events if isinstance(event, CallAnswered)] == ["rejected"]
+    assert kinds(run, ApprovalAsked) == []
+
+
+async def test_files_that_are_thrown_away_need_neither_snapshots_nor_questions(make_agent: MakeAgent) -> None:
+    run = await make_agent(call("bash", command="echo new > a"), "Done.", snapshots=None).run("go")
+
+    assert kinds(run, SnapshotRequested, SnapshotTaken, SnapshotFailed, ApprovalAsked) == []
 
 
 async def test_tools_that_work_in_no_workspace_need_no_snapshot(tmp_path: Path) -> None:
@@ -173,20 +332,20 @@ async def test_every_byte_comes_back_after_each_way_to_lose_work_with_no_user_pr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("snapshots", [True, False])
+@pytest.mark.parametrize("snapshots", [True, False, None])
 async def test_what_a_subagent_changed_is_undone_and_it_takes_snapshots_of_its_own(
-    workspace: Path, tmp_path: Path, snapshots: bool
+    workspace: Path, tmp_path: Path, snapshots: bool | None
 ) -> None:
     (workspace / "a").write_text("old")
     child = ScriptedModel([call("bash", command="echo child > a"), call("bash", command="echo more > b"), "Done."])
     logs = tmp_path / "logs"
     logs.mkdir()
-    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=logs, snapshots=snapshots)
+    store = SubagentStore(child, PRESETS["coding"], lambda: workspace_tools(workspace), logs=logs)
     task = call("task", description="x", prompt="x", subagent_type="general")
 
     with Agent(
         ScriptedModel([task, "Done."]), [*workspace_tools(workspace), make_task(store)], preset="coding",
-        snapshots=snapshots,
+        snapshots=snapshots, approve=lambda asked: asked.call.tool == "task",
     ) as agent:  # fmt: skip
         run = await agent.run("go")
         store.close()
@@ -195,7 +354,7 @@ async def test_what_a_subagent_changed_is_undone_and_it_takes_snapshots_of_its_o
         if snapshots:
             assert (await run.undo()).left == {}
     assert {path.name: path.read_text() for path in workspace.iterdir()} == (
-        {"a": "old"} if snapshots else {"a": "child\n", "b": "more\n"}
+        {"a": "child\n", "b": "more\n"} if snapshots is None else {"a": "old"}
     )
 
 

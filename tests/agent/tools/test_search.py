@@ -243,3 +243,14 @@ def test_a_whole_text_matches_or_not(pattern: str, text: str, matches: bool) -> 
 def test_an_impossible_pattern_is_refused_at_once(pattern: str) -> None:
     with pytest.raises(ValueError, match="the pattern"):
         fits(pattern, "")
+
+
+async def test_grep_leaves_secrets_out_and_says_so_unless_one_is_named(root: Path) -> None:
+    for name in (".env", "key.pem", "a.txt"):
+        (root / name).write_text("TOKEN=1\n")
+    grep = make_grep(Workspace(root))
+
+    below, named = [await grep.run({"pattern": "TOKEN", "path": path}) for path in (".", ".env")]
+
+    left_out = "[left out, since they may hold secrets: .env, key.pem; name one to search it]"
+    assert (below.text, named.text) == (f"a.txt:1: TOKEN=1\n\n{left_out}", ".env:1: TOKEN=1")

@@ -279,3 +279,22 @@ def test_s1_a_timeout_lies_in_the_band_and_the_description_tells_options(root: P
     assert "as long as it takes" in tool.description
     assert "the last 51200 bytes or 2000 lines, and all of it goes to a file" in tool.description
     assert tool.parameters["properties"]["timeout"]["description"] == "seconds until the command is killed"
+
+
+REDRAWN = "[lines that were redrawn: 1; their last states are shown]\n"
+READABLE = [
+    ("\x1b[31mred\x1b[0m \x1b]0;title\x07end\n", "red end\n"),
+    ("\x1b]8;;https://a\x1b\\link\x1b]8;;\x1b\\\x1b(B\x1b=\n", "link\n"),
+    ("".join(f"\rprogress {n} %" for n in range(100)) + "\ndone\n", f"progress 99 %\ndone\n{REDRAWN}"),
+    ("1 %\r2 %\r\n", f"2 %\r\n{REDRAWN}"),
+    ("a\r\nb\r\n", "a\r\nb\r\n"),
+    ("N\bNA\bAME\n", "NAME\n"),
+    ("caf\u00e9 \u65e5\u672c \U0001f600 \t|\f\n", "caf\u00e9 \u65e5\u672c \U0001f600 \t|\f\n"),
+    ("\x7fELF\0\0\0\1" * 100, "[binary output, 800 bytes, not shown; write it to a file]\n"),
+]
+
+
+async def test_output_is_shown_as_a_person_reads_it(root: Path, call: Call) -> None:
+    for printed, shown in READABLE:
+        (root / "printed").write_bytes(printed.encode())
+        assert (await call("bash", command="cat printed")).text == shown

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.tools.snapshots import trees
 from agent.tools.snapshots.objects import LARGE, MOST_SMALL_PACKS
 from agent.tools.snapshots.store import Snapshots
 from agent.tools.snapshots.trees import SnapshotError
@@ -426,8 +427,7 @@ def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
     monkeypatch.setenv("HOME", str(root.parent))
     cases = [
         (Snapshots(root, tmp_path / "file"), "file: Not a directory|file/snapshots"),
-        (Snapshots("/", tmp_path / "home"), "the workspace is /"),
-        (Snapshots(root.parent, tmp_path / "home"), "begin in a smaller folder"),
+        (Snapshots("/", tmp_path / "home", limit=4), "to leave the largest out: --option snapshot_exclude=./"),
         (Snapshots(tmp_path / "nowhere", tmp_path / "home"), "nowhere: No such file"),
         (Snapshots(root, tmp_path / "home", limit=4), "more than 4 bytes"),
     ]
@@ -439,6 +439,20 @@ def test_a_snapshot_that_cannot_be_taken_names_what_is_in_the_way(
         Snapshots(root, tmp_path / "home").take("run", "before")
     with pytest.raises(SnapshotError, match="cancelled"):
         Snapshots(root, tmp_path / "home").take("run", "before", is_cancelled=lambda: True)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
+def test_a_network_file_system_is_refused_by_name(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    status = root.stat()
+    device = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
+    (tmp_path / "mounts").write_text(f"22 1 {device} / / rw shared:1 - {kind} server:/x rw\n")
+    monkeypatch.setattr(trees, "MOUNTS", str(tmp_path / "mounts"))
+
+    with pytest.raises(SnapshotError, match=rf"work lies on a network file system \({kind}\), where snapshots"):
+        Snapshots(root, tmp_path / "home").take("run", "before")
+    assert [*(tmp_path / "home").rglob("refs/snapshots/*")] == []
 
 
 def test_what_the_user_names_is_left_out(root: Path, tmp_path: Path) -> None:

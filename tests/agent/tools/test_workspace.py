@@ -270,3 +270,21 @@ def test_opening_leaves_no_descriptor(workspace: Workspace, root: Path) -> None:
                 workspace.list("sub/file")
 
     assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_configured_path_means_the_same_whichever_way_it_is_written(root: Path, home: Path) -> None:
+    (root / "secrets").mkdir()
+    (root / "secrets" / "a").write_text("1")
+    (home / "data").mkdir()
+    (home / "data" / "a").write_text("1")
+    for data in ("~/data", "$HOME/data", "${HOME}/data", f"{home}/data"):
+        with Workspace(root, [data], home=home).open_read("~/data/a") as file:
+            assert file.read() == b"1"
+    for denied in ("secrets", "./secrets", "secrets/*", "s*", f"{root}/secrets", "../ws/secrets"):
+        workspace = Workspace(root, denied=[denied], home=home)
+        for path in ("secrets/a", "secrets/.new"):
+            with pytest.raises(PathRefused):
+                workspace.open_read(path)
+    os.link(root / "secrets" / "a", root / "b")
+    with pytest.raises(PathRefused):
+        Workspace(root, denied=["secrets/*"], home=home).open_read("b")

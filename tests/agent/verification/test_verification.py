@@ -43,6 +43,9 @@ from agent.vocabulary.events import (
     InferenceFinished,
     InferenceRequested,
     ProposedAction,
+    SnapshotFailed,
+    SnapshotRequested,
+    SnapshotTaken,
     ToolFinished,
     ToolStarted,
 )
@@ -52,7 +55,7 @@ from bp import NONE, BThread, BThreadBody, Event, Verification, Violation, bthre
 from bp.verification.report import Happened
 from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import LIFTS_WITHOUT_A_YES, Fault, is_found, told
+from tests.agent.faults import LEAVES_OUT_WITHOUT_A_YES, LIFTS_WITHOUT_A_YES, Fault, is_found, told
 from tests.agent.faults import LOOP_FAULTS as FAULTS
 from tests.agent.verification.many_loops import Loop, Loops, loops_of, not_held, verify_each
 
@@ -139,6 +142,12 @@ def three_calls(requested: InferenceRequested) -> tuple[Event, ...]:
     return (*drafts(requested), InferenceFinished(requested.draft, AssistantMessage(), (FIRST, SECOND, THIRD)))
 
 
+def too_large(requested: SnapshotRequested) -> tuple[Event, ...]:
+    """Return a snapshot, and for one of the whole workspace that it is too large."""
+    whole = () if requested.leave_out else (SnapshotFailed("it is too large", ("./data",)),)
+    return (SnapshotTaken("kept"), *whole)
+
+
 def twice(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return answers that hold the same call twice, and three times."""
     same = (FIRST, ToolCall("c2", FIRST.tool), ToolCall("c3", FIRST.tool))
@@ -163,6 +172,7 @@ GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any"
 
 TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}
 CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
+TOO_LARGE: Examples = {**SMALLER, SnapshotRequested: too_large}
 GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
 LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups", "one_at_a_time")
 NEIGHBOURS = [*(rule for rule in RULES if rule.name not in LIMITS), one_at_a_time("neighbours")]
@@ -171,6 +181,10 @@ ASKED = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_re
 PEOPLE = rules_named("seek_steering", "seek_follow_ups", *ASKED)
 AUTONOMOUS = evolve(PRESETS["autonomous"], together="none", steering=False, follow_ups="none")  # verified elsewhere
 FINISHING = ("one_at_a_time", "at_most", "complete_to_finish", "retry", "stop_on_request", "abort_on_request")
+UNDOABLE = rules_named(
+    *("snapshot_before_change", "by_constitution", "no_start_without_approval", "answers_in_source_order"),
+    *("skip_when_steered", "stop_on_request", "at_most"),
+)
 SEVERAL_WAIT = rules_named("skip_when_steered", "at_most", "stop_on_request")
 
 LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
@@ -186,6 +200,7 @@ LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
     ),
     "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALLER),
     "calls in a sandbox": (rules_named(*GUARDED), CONFINED),
+    "a workspace is too large for a snapshot": (UNDOABLE, TOO_LARGE),
     "all that the autonomous preset has of its own": (AUTONOMOUS, None),
     "complete ends every run": (
         [rule for rule in loop_rules(evolve(PRESETS["default"], complete_tool=True)) if rule.name in FINISHING],
@@ -276,6 +291,13 @@ def holding(**words: Any) -> Any:
     return sync(**words, block=held)
 
 
+def test_a_snapshot_that_leaves_files_out_without_a_yes_is_found() -> None:
+    present = [rule for rule in UNDOABLE if rule.name != "snapshot_before_change"]
+    planted = LEAVES_OUT_WITHOUT_A_YES.planted_in(EVERY_RULE["snapshot_before_change"])
+
+    assert is_found(LEAVES_OUT_WITHOUT_A_YES, verify_loop([planted, *present], examples=TOO_LARGE, first=True))
+
+
 def test_a_rule_that_holds_what_it_should_refuse_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in THREADS:
         monkeypatch.setattr(import_module(f"agent.threads.{module}"), "sync", holding)
@@ -321,7 +343,13 @@ def test_every_invariant_is_broken_by_a_fault() -> None:
     names = {monitor.name for _, monitor in OF_RULES.rows}
     left_out = {"flawed_calls_do_not_run", "turns_are_limited", "empty_answers_are_limited", "cost_is_limited"}
     loosened = {"tokens_of_a_turn_are_limited"}
-    elsewhere = {"rights_were_granted", "ids_of_an_answer_differ", "an_abort_ends_the_run", "wishes_to_stop_are_heard"}
+    elsewhere = {
+        "rights_were_granted",
+        "what_is_left_out_was_allowed",
+        "ids_of_an_answer_differ",
+        "an_abort_ends_the_run",
+        "wishes_to_stop_are_heard",
+    }
     alike = {"a_run_ends", "a_deadline_ends_the_run"}
 
     assert names == {fault.culprit for fault in FAULTS} & names | left_out | loosened | elsewhere | alike
