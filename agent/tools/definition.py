@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -45,6 +45,9 @@ from agent.vocabulary.errors import nearest
 from agent.vocabulary.events import ActionDescribed, ToolFinished
 from agent.vocabulary.messages import ToolResult
 from bp import Event
+
+if TYPE_CHECKING:
+    from agent.tools.sandbox.put_back import Guard
 
 M = TypeVar("M")
 S = TypeVar("S")
@@ -121,7 +124,8 @@ class Tool:
     gets its recorded results when a run is resumed. `run_over`: awaited when a run has ended, or rests. `quick`:
     `function` is synchronous, never waits, and returns within about a millisecond; it can be neither cancelled nor
     timed out. `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it
-    starts is confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what
+    starts is confined, empty for a tool that starts nothing, or not in a sandbox; `guard` keeps places that run later
+    from it. `opaque`: nothing is known about what
     a call does, and the user is asked. Tools are compared by identity.
     """
 
@@ -143,6 +147,7 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
+    guard: "Guard | None" = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
 
@@ -513,7 +518,17 @@ class Toolbox:
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
         keep = partial(self.keep, call.id)
-        return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root, keep))
+        result = await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root, keep))
+        if not tool.sandbox:
+            await self._accept(tool.touches(call.arguments), tool.workspace or self.workspace)
+        return result
+
+    async def _accept(self, touched: Iterable[Touch], workspace: Workspace) -> None:
+        """Let what an approved call has written last, though processes of the run are looked after meanwhile."""
+        paths = [workspace.resolve(touch.path) for touch in touched if touch.access != "read"]
+        for guard in {tool.guard for tool in self.tools if tool.guard is not None and tool.guard.lasts}:
+            if paths:
+                await run_in_background(partial(guard.accept, *paths))
 
     def changes_files(self, call: ToolCall) -> bool:
         """Return whether a call runs a command, or writes or deletes files, by its arguments."""

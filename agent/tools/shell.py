@@ -481,7 +481,7 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     sandbox = options.sandbox
     if sandbox is None:
         return shell
-    known = evolve(shell, sandbox=sandbox.level)
+    known = evolve(shell, sandbox=sandbox.level, guard=sandbox.guard)
     if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
         return known
     by_host = sandbox.level == "bubblewrap"

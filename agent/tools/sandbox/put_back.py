@@ -164,10 +164,12 @@ class Guard:
             self._commits = tuple(commits.split())
         self.accept()
 
-    def accept(self) -> None:
-        """Take all places as they are."""
+    def accept(self, *paths: str) -> None:
+        """Take these places as they are, or all of them."""
         with self._lock:
-            self._known = self._look()
+            now = self._look()
+            others = {path: place for path, place in self._known.items() if path not in paths} if paths else {}
+            self._known = {**others, **{path: now[path] for path in paths or now if path in now}}
 
     def begin(self, rights: Iterable[str] = (), *, are_alive: bool = False) -> bool:
         """Begin a command; return whether others may have changed places since the last look.

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from agent.tools.background import Processes
-from agent.tools.definition import ToolContext
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Toolbox, ToolContext, ignore
 from agent.tools.sandbox.put_back import Guard, is_plain_setting
 from agent.tools.sandbox.sandbox import Sandbox, make_sandbox, why_not
 from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import ToolResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -186,6 +189,20 @@ async def test_a_process_that_writes_after_its_call_is_put_back_at_the_next_one_
     assert bash.run_over is not None
     await bash.run_over()
     assert not (workspace / ".envrc").exists()
+
+
+async def test_what_a_file_tool_has_written_lasts_while_a_process_is_looked_after(workspace: Path) -> None:
+    sandbox, processes = make_sandbox("on", [str(workspace)]), Processes()
+    bash = make_shell_tool(str(workspace), ShellOptions(sandbox=sandbox), processes=processes)
+    toolbox = Toolbox([bash, *workspace_tools(workspace)][::-1], Workspace(workspace))
+    [write] = [tool.name for tool in toolbox.tools if tool.name.startswith("write")]
+
+    await toolbox.run(ToolCall("1", "bash", {"command": "sleep 300", "background": True}), ignore)
+    await toolbox.run(ToolCall("2", write, {"path": ".envrc", "content": "approved\n"}), ignore)
+    await toolbox.run(ToolCall("3", "bash", {"command": "true"}), ignore)
+    await toolbox.run_over()
+
+    assert (workspace / ".envrc").read_text() == "approved\n"
 
 
 async def test_nothing_is_written_through_a_link(workspace: Path, tmp_path: Path) -> None:
