@@ -74,7 +74,8 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
     if finding.effect is Effect.READ_TREE and not action.is_confined and _holds_denied(finding.path, places):
         zones = (*zones, Zone.DENIED)
-    is_held = _is_held(action, policy) and finding.effect not in effects_called("shows")
+    passes = finding.effect in effects_called("shows") or not PUT_BACK.isdisjoint(zones)
+    is_held = _is_held(action, policy) and not passes
     verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding, action), is_held=is_held)
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
 
@@ -133,6 +134,10 @@ def _may_hold(path: str, name: str, *, is_all: bool) -> bool:
         folder = path.partition("*")[0].rpartition("/")[0] if "*" in path else path
         return is_all or is_within(path, name) or is_within(name, folder)
     return is_all or name in path.split("/")
+
+
+PUT_BACK = frozenset([Zone.VERSION_CONTROL, Zone.RUNS_LATER, Zone.AUTOSTART])
+"""Zones in the workspace of which a change is undone without a right."""
 
 
 def _is_held(action: Action, policy: Policy) -> bool:

@@ -48,7 +48,7 @@ class Place:
 
 @define
 class Walk:
-    """What one walk finds below folders: places that run later, and files with the names of secrets."""
+    """The findings of one walk below folders: places that run later, and files with the names of secrets."""
 
     before: Mapping[str, Place]
     places: dict[str, Place] = field(factory=dict)

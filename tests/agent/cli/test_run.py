@@ -25,7 +25,7 @@ def test_progress_distinguishes_turn_action_output_and_refusal_and_cannot_be_fak
     assert lines[turn_1 + 1 : turn_2] == [
         "agent    \\x1b[2J\\u202eevil",
         "action   printf '\\033[2Jgone'",
-        "         │ \\x1b[2Jgone",
+        "         │ gone",
     ]
     assert lines[turn_2 + 1] == "action   rm -rf /no/such/folder"
     assert lines[turn_2 + 2].startswith("refused  b-thread by_constitution: rm would delete /no/such/folder")
