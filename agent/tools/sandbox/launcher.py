@@ -116,7 +116,8 @@ def confine_by_namespaces(argv: list[str]) -> list[str]:
     if user:  # its own IDs again, for which there is a namespace in the one that could mount
         _succeed(libc.unshare(NEW_USER))
         _map_ids(processes, (user, 0), (group, 0))
-    drop_capabilities()
+    if "--cap-drop" in options:
+        drop_capabilities()
     if "--seccomp" in options:
         with open(int(options["--seccomp"][0]), "rb") as code:
             keep_to(code.read())

@@ -75,6 +75,19 @@ def test_no_attack_changes_reads_reaches_or_ends_anything_outside(outside: Outsi
     assert got_through == {}
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_in_a_disposable_root_no_attack_changes_anything(needs: Callable[[str], Path]) -> None:
+    """The short form of `make adversary`; also commands that every policy denies run there."""
+    needs("unshare"), needs("bwrap")
+    env = {**os.environ, "EVERY": "600"}
+    command = [sys.executable, "-m", "tests.agent.tools.sandbox.adversary"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "changed outside: 0")
+    assert done.stdout.count(", 0 got through") == len(LEVELS[:-1])
+
+
 def test_the_attacks_succeed_without_a_sandbox(outside: Outside) -> None:
     """Without a sandbox they get through."""
     tried = ("echo gone > link", "cat keys", "exec 3<>/dev/tcp/$HOST/$PORT")
