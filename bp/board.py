@@ -45,7 +45,7 @@ def alternative_of(
     statement: Sync, requests: Sequence[R], is_refused: Callable[[R], object], otherwise: Callable[[], R]
 ) -> R | None:
     """Return the alternative of a statement: its `otherwise` event while every event of its request is refused."""
-    if statement.otherwise is None or not requests or not all(map(is_refused, requests)):
+    if statement.otherwise is None or not all(map(is_refused, requests)):
         return None
     return otherwise()
 

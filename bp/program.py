@@ -350,10 +350,9 @@ class BProgram:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        is_alive = self._phase == "alive"
-        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
+        turn_is_now = not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
-        if is_alive and not self._scheduler.living:
+        if self._phase == "alive" and not self._scheduler.living:
             self._drop_posts()
         elif turn_is_now:
             self._asking(self._next_post)
@@ -458,12 +457,16 @@ class BProgram:
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
-        for receipt in tuple(self._posts):
+        turned_away, free = [], None
+        for receipt in self._posts:
             if self._board.is_free(receipt.event):
-                return receipt
+                free = receipt
+                break
             if receipt.when_blocked != "keep":
-                self._turn_away(receipt)
-        return None
+                turned_away.append(receipt)
+        for receipt in turned_away:
+            self._turn_away(receipt)
+        return free
 
     def _turn_away(self, receipt: Receipt) -> None:
         receipt.refusals = self._board.refusals_of(receipt.event)
