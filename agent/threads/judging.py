@@ -57,7 +57,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
     """
     call = described.call
     approval = where(GateApproved, call=call)
-    decided = where((GateApproved, GateRejected, ActionChanged), call=call)
+    decided = where((GateRejected, ActionChanged), call=call)
     others = where(ApprovalAsked, call=call)  # b-threads ask about a call one after the other
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
@@ -88,7 +88,7 @@ def lift(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
             request=SandboxLifted(call, rights),
             otherwise=lambda refusals: GateRejected(call, refusals),
             block=where(GateApproved, call=call),
-            wait_for=where((GateApproved, GateRejected, ActionChanged), call=call),
+            wait_for=where((GateRejected, ActionChanged), call=call),
         )
 
 

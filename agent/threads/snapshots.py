@@ -81,7 +81,7 @@ def go_without(call: ToolCall, error: str) -> BThreadBody:
     """Ask the user whether the call may start without a snapshot; without a yes refuse it."""
     starts = where(ToolStarted, call=call)
     said = yield from asked(call, f"{error}\nwithout a snapshot, what this call changes cannot be undone", starts)
-    if isinstance(said, ApprovalAnswered) and not said.yes:
+    if said is not None and not said.yes:
         because = NotKept(error, said.text, present=said.present)
         yield sync(refuse=starts, because=because, wait_for=where(CallAnswered, call=call.id))
 
@@ -91,7 +91,7 @@ def leave_out(call: ToolCall, error: str, paths: tuple[str, ...]) -> BThreadBody
     """Ask the user whether snapshots leave out these paths; without a yes refuse changes for the rest of the run."""
     question = f"{error}\na yes leaves these out from now on: what calls change there cannot be undone"
     said = yield from asked(call, question, SnapshotRequested)
-    if not isinstance(said, ApprovalAnswered):
+    if said is None:
         return
     if said.yes:
         smaller, answered = SnapshotRequested(paths), where(CallAnswered, call=call.id)
@@ -104,11 +104,11 @@ def leave_out(call: ToolCall, error: str, paths: tuple[str, ...]) -> BThreadBody
 def asked(call: ToolCall, question: str, held: Any) -> BThreadBody:
     """Ask the user about a call, and block `held` meanwhile; return the answer.
 
-    Where no question may be asked, as after a stop, the call is answered, and that is returned.
+    Where no question may be asked, as after a stop, the call is answered, and the result is None.
     """
     answered = where(CallAnswered, call=call.id)
     unexecuted = partial(not_run, call.id)
     said = yield sync(request=ApprovalAsked(call, question), otherwise=unexecuted, block=held, wait_for=answered)
     if isinstance(said, CallAnswered):
-        return said
+        return None
     return (yield sync(wait_for=where(ApprovalAnswered, call=call), block=[held, answered, RunEnded]))

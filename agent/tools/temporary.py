@@ -50,15 +50,14 @@ def make_folder(kind: str, parent: str | None = None) -> TemporaryFolder:
 
 @frozen
 class LastingFolder:
-    """A folder that stays unless its folder `tmp` is empty."""
+    """A folder that stays unless its folder `tmp` holds no file."""
 
     path: str
 
     def remove(self) -> None:
-        """Remove it if nothing is in its `tmp`."""
-        with suppress(OSError):  # it is gone, or cannot be read
-            if not os.listdir(os.path.join(self.path, "tmp")):
-                shutil.rmtree(self.path)
+        """Remove it if no file is in its `tmp`, in which places to mount something may be left."""
+        if not any(files for _, _, files in os.walk(os.path.join(self.path, "tmp"))):
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def make_lasting_folder(parent: str) -> LastingFolder:

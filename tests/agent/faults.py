@@ -132,7 +132,7 @@ LOOP_FAULTS = (
     Fault("takes_a_failure_for_a_snapshot", "snapshot_before_change", "changes_can_be_undone",
           "go_without(call, said.error) for call in keeping", "go_without(call, said.error) for call in group"),
     Fault("does_not_hear_the_no", "snapshot_before_change", "changes_can_be_undone",
-          "and not said.yes:", "and said.text:"),
+          "said is not None and not said.yes:", "said is not None and said.text:"),
     Fault("takes_a_snapshot_before_the_last_approval", "snapshot_before_change", "changes_can_be_undone",
           "if group and not (undecided or keeping):", "if group and not keeping:"),
     Fault("ends_while_the_snapshot_is_taken", "snapshot_before_change", "nothing_is_in_flight_at_the_end",

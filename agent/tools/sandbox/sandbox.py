@@ -219,7 +219,7 @@ class Sandbox:
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. caches: the
     folder for caches; empty: they are in the scratch folder. scratch: the folder that stands for /tmp; it is removed
     with the sandbox, and so are the filters of system calls beside it. scratches: a folder in which it stays instead,
-    if anything is in it. Programs that start a command are found when it is made. Raises CannotStart if the level lacks
+    if a file is in it. Programs that start a command are found when it is made. Raises CannotStart if the level lacks
     one. guard: keeps places that run later, if there is one.
     """
 

@@ -198,18 +198,19 @@ class Snapshots:
 
     def _checked(self, walk: Walk, before: str) -> Entry:
         """Return the tree of the workspace, of which the size is looked at the first time. Raises TooLargeError."""
-        try:
-            if not before and largest(self.root, self._exclude, self._limit):
-                raise TooLargeError
-            return walk.tree(self.roots, before)
-        except TooLargeError:
-            paths = tuple(f"./{name}" for name in largest(self.root, self._exclude, self._limit))
-            error = TooLargeError(
-                f"{self.root} has more than {size_in_words(self._limit)} that would have to be kept; to leave the "
-                f"largest out: --option snapshot_exclude={','.join(paths) or 'PATH,...'}"
-            )
-            error.leave_out = paths
-            raise error from None
+        names = [] if before else largest(self.root, self._exclude, self._limit)
+        if not names:
+            try:
+                return walk.tree(self.roots, before)
+            except TooLargeError:
+                names = largest(self.root, self._exclude, self._limit)
+        paths = tuple(f"./{name}" for name in names)
+        error = TooLargeError(
+            f"{self.root} has more than {size_in_words(self._limit)} that would have to be kept; to leave the "
+            f"largest out: --option snapshot_exclude={','.join(paths) or 'PATH,...'}"
+        )
+        error.leave_out = paths
+        raise error
 
     def _check(self) -> None:
         """Raise SnapshotError for a workspace that is not kept."""

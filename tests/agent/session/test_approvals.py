@@ -195,10 +195,11 @@ async def test_the_run_rests_when_a_person_has_to_decide(make_agent: MakeAgent, 
     assert (workspace / "ran.txt").exists()
 
 
-async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
-    """With calls in parallel, only those that wait are held up."""
+async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent, workspace: Path) -> None:
+    """With calls in parallel, only those that wait are held up, and those that may change files wait together."""
     preset = evolve(DEFAULT, sequential=False)
-    both = [call("bash", command=RISKY).with_id("risky"), call("bash", command="echo safe").with_id("safe")]
+    (workspace / "safe.txt").write_text("safe")
+    both = [call("bash", command=RISKY).with_id("risky"), call("read_file", path="safe.txt").with_id("safe")]
     agent = make_agent(both, "Done.", approve="later", preset=preset, sound=False)
 
     run = await agent.run("Go")

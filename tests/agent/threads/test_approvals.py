@@ -7,7 +7,7 @@ from attrs import evolve
 
 from agent.threads.core import CORE, carry_out, gate
 from agent.threads.endings import stop_on_request
-from agent.threads.judging import by_constitution, objection, question, rights_beyond
+from agent.threads.judging import Judge, by_constitution, objection, question, rights_beyond
 from agent.threads.snapshots import snapshot_before_change
 from agent.threads.steering import skip_when_steered
 from agent.vocabulary.calls import ToolCall
@@ -35,8 +35,9 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import ToolResult
 from bp import BThread, BThreadBody, Event, Refusals, bthread, sync, where
-from constitution import Action, Level, Verdict
+from constitution import NO_RULES, POLICIES, Action, Level, Policy, Verdict
 from tests.agent.threads.loops import A, B, Loop, action, described, drafted, finished
+from tests.tables import rows
 
 ASK = Verdict(Level.ask, "any_rule", explanation="May it?")
 YES, NO = ApprovalAnswered(A, yes=True), ApprovalAnswered(A, yes=False)
@@ -105,6 +106,26 @@ def test_facts_that_change_again_and_again_end_in_a_no() -> None:
     assert "changes again and again" in str(rejection.refusals)
 
 
+def test_while_the_lookup_of_a_call_is_held_it_keeps_its_sandbox_and_ends_with_its_rejection() -> None:
+    loop = Loop(hold(FactsRequested), gate(), objection(described(A), ASK), never(StopAsked))
+    loop.hear(described(A), YES)
+    questions = [ApprovalAsked(call, "again") for call in (A, B)]
+    assert [loop.can(event) for event in questions] == [False, True]
+    assert [loop.can(SandboxLifted(call, ("network",))) for call in (A, B)] == [False, True]
+    loop.hear(GateRejected(B, Refusals()))
+    assert not loop.can(questions[0])
+    loop.hear(GateRejected(A, Refusals()))
+    assert loop.can(questions[0])
+    assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given"]
+
+
+def test_only_the_lookup_of_the_same_call_is_refused_when_its_facts_change_again_and_again() -> None:
+    loop = Loop(gate(), objection(described(A), ASK), hold(FactsRequested))
+    loop.hear(described(A), YES)
+    often = [FactsRequested(call, action(call), 2) for call in (A, B)]
+    assert [len(loop.reasons(event)) for event in often] == [2, 1]  # one of them holds both
+
+
 @bthread
 def lifts_at_once() -> BThreadBody:
     """Lift the sandbox of A without asking, and take it back when its facts have changed."""
@@ -135,9 +156,12 @@ def hold(events: Any) -> BThreadBody:
 
 
 def test_a_call_that_another_b_thread_has_answered_does_not_start() -> None:
-    loop = Loop(hold(ToolStarted), carry_out(A))
+    loop = Loop(hold(ToolStarted), carry_out(A), never(StopAsked))
     loop.hear(GateApproved(A, action(A)), CallAnswered("b", ToolResult("")), CallAnswered("a", ToolResult("no")))
-    assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given"]
+    assert loop.hear(FollowUpGiven("let go"), finished(A)) == ["follow_up_given", "tool_finished:a"]
+    loop = Loop(hold(ToolStarted), carry_out(A))
+    loop.hear(GateApproved(A, action(A)), CallAnswered("b", ToolResult("")))
+    assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given", "tool_started:a"]
 
 
 def test_the_gate_ends_with_a_rejection_by_another_b_thread_and_hears_of_its_call_only() -> None:
@@ -161,12 +185,11 @@ def test_what_may_not_be_asked_or_lifted_rejects_the_call(refused: type[Event]) 
     assert "tool_started:a" not in loop.story
 
 
-@pytest.mark.parametrize("decided", [GateRejected(A, Refusals()), CHANGED, GateApproved(A, action(A))])
-def test_an_objection_that_was_held_ends_when_its_call_is_decided(decided: Event) -> None:
-    loop = Loop(hold(ApprovalAsked), objection(described(A), ASK))
-    loop.hear(*([evolve(decided, call=B)] if isinstance(decided, GateRejected) else []))
-    assert not loop.can(GateApproved(A, action(A)))
-    if not isinstance(decided, GateApproved):
+def test_an_objection_that_was_held_ends_when_its_call_is_decided() -> None:
+    for decided in (GateRejected(A, Refusals()), CHANGED):
+        loop = Loop(hold(ApprovalAsked), objection(described(A), ASK))
+        loop.hear(evolve(decided, call=B))
+        assert not loop.can(GateApproved(A, action(A)))
         loop.hear(decided)
         assert loop.can(GateApproved(A, action(A)))
         assert loop.hear(FollowUpGiven("let go")) == ["follow_up_given"]
@@ -181,6 +204,33 @@ def test_a_denial_holds_for_this_call_until_it_is_decided() -> None:
         assert loop.reasons(GateApproved(A, action(A))) == [str(deny)]
         loop.hear(decided)
         assert loop.can(GateApproved(A, action(A)))
+
+
+def test_a_call_whose_question_was_withdrawn_is_not_asked_about_again() -> None:
+    loop = Loop(objection(described(A), ASK))
+    loop.hear(GateRejected(A, Refusals()))
+    assert [loop.can(ApprovalAsked(call, "again")) for call in (A, B)] == [False, True]
+    loop.hear(NO)
+    assert loop.can(ApprovalAsked(A, "again"))
+
+
+LOOKING, WRITING = Action("look", "read", "/w"), Action("note", "write", "/w")
+
+
+@rows(
+    ("policy", "undoable", "facts", "rule"),
+    [
+        (NO_RULES, True, WRITING, "nothing_objects"),
+        (NO_RULES, False, WRITING, "no_snapshots"),
+        (NO_RULES, False, LOOKING, "nothing_objects"),
+        (POLICIES["default"], False, Action("bash", "write", "/w", command="rm -rf /"), "delete_outside_workspace"),
+    ],
+)
+def test_without_snapshots_the_user_is_asked_about_what_is_allowed_and_may_change_files(
+    policy: Policy, undoable: bool, facts: Action, rule: str
+) -> None:
+    judge = Judge(policy, undoable)
+    assert (judge(facts).rule, str(judge)) == (rule, f"policy {policy.name}")
 
 
 def test_a_withdrawn_question_holds_the_answer_of_its_call_until_it_has_come_back() -> None:
@@ -283,11 +333,26 @@ def test_without_a_snapshot_each_call_of_it_is_asked_about_and_a_no_refuses_its_
     assert asked == ["the disk is full\nwithout a snapshot, what this call changes cannot be undone"] * 2
     held = [ToolStarted(A), CallAnswered("a", ToolResult("")), DONE]
     assert not any(map(loop.can, held))
-    loop.hear(evolve(NO, text="wait"), evolve(YES, call=B))
+    loop.hear(evolve(NO, text="wait"), evolve(YES, call=B), CallAnswered("other", ToolResult("")))
     assert loop.reasons(ToolStarted(A)) == ["the user said no (wait): no snapshot could be taken, the disk is full"]
     assert all(map(loop.can, [ToolStarted(B), *held[1:]]))
     loop.hear(CallAnswered("b", ToolResult("")), CallAnswered("a", ToolResult("")))
     assert loop.can(ToolStarted(A))
+
+
+def test_a_no_tells_whether_a_person_said_it() -> None:
+    loop = changing(*approved(A), GateRejected(B, Refusals()), FULL, evolve(NO, present=False))
+    assert loop.reasons(ToolStarted(A)) == ["no person present: no snapshot could be taken, the disk is full"]
+    loop = Loop(objection(described(A), ASK))
+    loop.hear(evolve(NO, present=False))
+    assert loop.reasons(GateApproved(A, action(A))) == ["no person present: ask: any_rule: May it?"]
+
+
+def test_a_yes_whose_call_was_answered_before_its_snapshot_leaves_nothing_out() -> None:
+    loop = changing(*approved(A, B), LARGE, others=(hold(SnapshotRequested(("./data",))),))
+    assert loop.hear(YES, CallAnswered("b", ToolResult(""))) == ["approval_answered:a", "call_answered:b"]
+    loop.hear(CallAnswered("a", ToolResult("")), FollowUpGiven("let go"), ProposedAction(B), *approved(B))
+    assert [event for event in loop.events if isinstance(event, SnapshotRequested)] == [SnapshotRequested()] * 2
 
 
 def test_where_nothing_may_be_asked_the_calls_are_answered_as_skipped() -> None:

@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from agent.threads.core import OWN, choose
+from agent.threads.core import OWN, choose, converse
 from agent.threads.endings import (
     COMPLETE,
     PURSUE,
@@ -19,7 +19,7 @@ from agent.threads.endings import (
     stop_on_request,
     too_many_failures,
 )
-from agent.threads.steering import seek_follow_ups, seek_steering, skip_when_steered
+from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering, skip_when_steered
 from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import doom_loop, only_whole_calls
 from agent.vocabulary.calls import ToolCall
@@ -31,6 +31,8 @@ from agent.vocabulary.events import (
     CallAnswered,
     CompletionDeclared,
     DeadlineReached,
+    DeadlineSet,
+    DraftsRefused,
     DraftsSettled,
     FactsRequested,
     FollowUpGiven,
@@ -39,6 +41,7 @@ from agent.vocabulary.events import (
     InferenceFinished,
     InferenceRequested,
     MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     RunContinued,
@@ -52,7 +55,8 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import ToolResult, Usage
-from bp import BThread, BThreadBody, Event, Refusals, bthread, sync
+from agent.vocabulary.reasons import Ending
+from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, drafted, finished, message
 from tests.tables import rows
 
@@ -75,6 +79,7 @@ EVENTS: dict[str, Event] = {
     "doom": RunEnded("doom_loop", "doom_loop"),
     "failed": RunEnded("failed", "answered"),
     "continued": RunContinued(Refusals()),
+    "follow-up": FollowUpGiven("and that"),
 }
 NEXT = "inference, other draft, backoff, summary"
 CALLS = "proposal, question, approval, lookup, start"
@@ -158,6 +163,7 @@ def again(*ids: str, polls: bool = False) -> tuple[ToolCall, ...]:
         (only_whole_answers(), [evolve(committed(A, text="x"), cut_off="length")], ""),
         (only_whole_answers(), [evolve(committed(), cut_off="length")], ""),
         (only_whole_answers(), [CUT, RunContinued(Refusals())], ""),
+        (only_whole_answers(), [CUT, OVER], ""),
         (only_whole_answers(), [CUT, OVER, CUT], "answered"),
         (complete_to_finish(), [PromptGiven("x")], "answered"),
         (complete_to_finish(), [PromptGiven("x"), finished(A)], "answered"),
@@ -170,6 +176,9 @@ def again(*ids: str, polls: bool = False) -> tuple[ToolCall, ...]:
         (iterations_at_most(2), [finished(P), committed(A), finished(P), committed(A)], "inference, other draft"),
         (iterations_at_most(2), [finished(P), OVER, committed(A), finished(P), committed(A)], ""),
         (iterations_at_most(2), [committed(A), OVER, committed(A)], ""),
+        (iterations_at_most(1), [], ""),
+        (continue_with_follow_ups(True, most=1), [FollowUpGiven("x")], "answered, complete"),
+        (continue_with_follow_ups(False, most=1), [FollowUpGiven("x")], "answered, complete, follow-up"),
         # Steering and follow-ups that a hook is asked for
         (seek_steering(), [PromptGiven("x")],
          "inference, other draft, proposal, answered, complete, stopped, limit, doom, failed"),
@@ -193,7 +202,14 @@ def again(*ids: str, polls: bool = False) -> tuple[ToolCall, ...]:
         (summarize_when_full(8), [FULL, committed()],
          "inference, other draft, answered, complete, stopped, limit, doom, failed"),
         (summarize_when_full(8), [FULL, OVER], ""),
+        (summarize_when_full(8), [FULL, OVER, PromptGiven("x")],
+         "inference, other draft, answered, complete, stopped, limit, doom, failed"),
         (summarize_when_full(8), [FULL, committed(text="x"), OVER], ""),
+        *[
+            (recover_from_overflow(True), [TOO_LONG, NO_DRAFT, SUMMED_UP, TOO_LONG, *between, TOO_LONG, NO_DRAFT],
+             "inference, other draft, answered, complete, stopped, limit, doom, failed")
+            for between in ([committed(A)], [OVER], [NO_DRAFT, evolve(TOO_LONG, retryable=False), NO_DRAFT, OVER])
+        ],
         (recover_from_overflow(True), [TOO_LONG, committed(A), NO_DRAFT], ""),
         (recover_from_overflow(True), [TOO_LONG, OVER, NO_DRAFT], ""),
         (recover_from_overflow(True), [TOO_LONG, DraftsSettled(("d1",))], ""),
@@ -264,6 +280,69 @@ def test_what_was_held_until_the_run_had_ended_is_asked_for_no_more(
     assert not loop.can(InferenceRequested())
 
 
+def test_a_deadline_that_was_held_until_the_run_had_ended_is_set_for_the_next_run_alone() -> None:
+    loop = Loop(hold(DeadlineSet), deadline(1.0))
+    assert loop.hear(PromptGiven("x"), OVER, FollowUpGiven("let go"))[-1] == "follow_up_given"
+    assert loop.hear() == ["prompt_given", "deadline_set"]
+
+
+def test_a_hook_that_is_held_holds_what_follows_and_is_not_called_after_a_stop() -> None:
+    loop = Loop(hold(MessagesSought), seek_steering())
+    loop.hear(PromptGiven("x"))
+    assert not loop.can(InferenceRequested())
+    assert loop.hear(StopAsked(), FollowUpGiven("let go"))[-1] == "follow_up_given"
+    stopped = Loop(seek_steering())
+    assert stopped.hear(PromptGiven("x"), *ANSWERS, StopAsked(), MessagesFound("steering"))[-1] == "messages_found"
+
+
+def test_follow_ups_that_a_hook_found_are_given_before_the_run_completes_or_not_at_all() -> None:
+    loop = Loop(hold(FollowUpGiven), seek_follow_ups())
+    loop.hear(committed(text="x"), MessagesFound("follow_up", ("and that",)))
+    assert [loop.can(DONE), loop.can(OVER)] == [False, True]
+    assert loop.hear(OVER, committed(text="x"))[-1] == "messages_sought"
+    free = Loop(seek_follow_ups())
+    free.hear(committed(text="x"))
+    assert free.hear(MessagesFound("follow_up", ("and that",)))[-1] == "follow_up_given"
+
+
+@rows(
+    ("because", "ended"),
+    [
+        ("too suspicious", RunEnded("failed", "drafts_refused", "Every draft was refused: watcher: too suspicious")),
+        (Ending("limit", "max_cost", "Spent."), RunEnded("limit", "max_cost", "Spent.")),
+    ],
+)
+def test_a_turn_without_a_draft_ends_the_run_with_the_reasons(because: object, ended: RunEnded) -> None:
+    loop = Loop(converse())
+    loop.hear(PromptGiven("x"), DraftsRefused(Refusals((Refusal("watcher", because),))))
+    assert loop.events[-1] == ended
+
+
+def test_an_answer_that_says_nothing_and_a_turn_without_drafts_are_asked_for_again() -> None:
+    loop = Loop(converse())
+    for said in (PromptGiven("x"), committed(), DraftsSettled(), RunContinued(Refusals())):
+        loop.hear(said)
+        assert loop.story[-1] == ("run_continued" if isinstance(said, RunContinued) else "inference_requested")
+    assert loop.hear(committed(text="Done."))[-1] == "run_ended"
+
+
+@bthread
+def never(events: type[Event]) -> BThreadBody:
+    yield sync(refuse=events, because="not today")
+
+
+def test_an_inference_that_a_b_thread_refuses_ends_the_run_with_its_reason() -> None:
+    loop = Loop(converse(), never(InferenceRequested))
+    loop.hear()
+    assert loop.events[-1] == RunEnded("failed", "inference_refused", "never: not today")
+
+
+def test_half_a_text_is_the_text_of_the_run_that_fails_for_it() -> None:
+    loop = Loop(converse(), only_whole_answers())
+    loop.hear(PromptGiven("x"), CUT)
+    assert loop.events[-1] == RunEnded("failed", "length", "Half a")
+
+
 def test_while_a_backoff_is_held_no_inference_comes_before_it() -> None:
     loop = Loop(hold(BackoffStarted), retry(3))
     loop.hear(BUSY)
@@ -278,6 +357,8 @@ def test_calls_with_a_flaw_are_not_proposed_until_they_are_answered_and_others_a
     assert loop.reasons(ProposedAction(FLAWED)) == [FLAWED.flaw]
     loop.hear(CallAnswered("f", ToolResult("")))
     assert loop.can(ProposedAction(FLAWED))
+    loop.hear(committed(FLAWED))
+    assert not loop.can(ProposedAction(FLAWED))
 
 
 def test_other_calls_than_the_objective_are_approved_while_one_is_pursued() -> None:
