@@ -63,8 +63,8 @@ laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	CASES=$(or $(CASES),5000) $(BIN)/python -m pytest -q -n 0 --timeout 0 --hypothesis-profile default \
 		tests/agent/session/test_laws.py tests/agent/session/test_undo_laws.py
 
-adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
-	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
+adversary: $(READY) ## run every attack confined, in a disposable root: nothing changes outside (an hour; EVERY=20: minutes)
+	@EVERY=$(EVERY) $(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
 
 mutants: $(READY) ## change the code of ROOM=agent/threads (or what differs from main), and list what no test notices (minutes)
 	@$(BIN)/python -m tests.mutants $(ROOM) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(JOBS),--jobs $(JOBS)) \

@@ -137,6 +137,11 @@ class Action:
         return self.sandbox not in ("", "none")
 
     @property
+    def is_isolated(self) -> bool:
+        """True if what the call starts has files, processes and a network of its own."""
+        return self.sandbox in ("bubblewrap", "namespaces")
+
+    @property
     def start(self) -> str:
         """The folder in which the call starts: `cwd`, or the workspace."""
         return posixpath.normpath(self.cwd or self.workspace or "/")

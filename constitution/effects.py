@@ -67,6 +67,7 @@ class Effect(Enum):
     MAIN_HISTORY_LOSS = auto()  # on the main branch of a remote
     PUBLISH = auto()
     PUSH = auto()  # commits go to the remote of a repository
+    FETCH = auto()  # what the project's own files name comes from the network: nothing to ask about but a right
     INSTALL = auto()  # packages that the command names, for this project
     CONTAINER_ESCAPE = auto()
     CONTAINER_LOSS = auto()

@@ -26,7 +26,7 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
     """Return the verdict on an action, the strictest of all findings; total and deterministic.
 
     Text that cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
-    policy without rules.
+    policy without rules, or isolated by one that trusts in that.
     """
     verdict = _judged(action, policy)
     return verdict if policy.attended else _without_asking(verdict, action, policy)
@@ -48,6 +48,10 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         if len(examination.invocations) > 1:  # a grant for one command does not cover the others
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     verdict = Verdict.strictest(verdicts)
+    hosts = [need for need in action.needs if need.startswith("network")]
+    if verdict == Verdict.allow() and policy.trusts_isolation and action.is_isolated and hosts:
+        says = f"the command would fail in the sandbox without a right: {', '.join(hosts)}"
+        return Verdict(Level.ask, "beyond_sandbox", "sandbox", (), says)
     return _by_facts(verdict, examination, policy) if examination is not None and examination.because else verdict
 
 
@@ -70,7 +74,9 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
     zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
     if finding.effect is Effect.READ_TREE and not action.is_confined and _holds_denied(finding.path, places):
         zones = (*zones, Zone.DENIED)
-    verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding, action))
+    passes = finding.effect in effects_called("shows") or not PUT_BACK.isdisjoint(zones)
+    is_held = _is_held(action, policy) and not passes
+    verdict = _verdict(finding, zones, policy, is_kept=_is_kept(finding, action), is_held=is_held)
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
 
 
@@ -130,9 +136,24 @@ def _may_hold(path: str, name: str, *, is_all: bool) -> bool:
     return is_all or name in path.split("/")
 
 
-def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy, *, is_kept: bool = False) -> Verdict:
+PUT_BACK = frozenset([Zone.VERSION_CONTROL, Zone.RUNS_LATER, Zone.AUTOSTART])
+"""Zones in the workspace of which a change is undone without a right."""
+
+
+def _is_held(action: Action, policy: Policy) -> bool:
+    """Return whether a call does no harm but by its output: isolated, without a right, and what it changes is kept."""
+    is_alone = policy.trusts_isolation and action.is_isolated and not (action.needs or action.rights)
+    return is_alone and any(is_within(_root(action.workspace), folder) for folder in action.kept)
+
+
+def _verdict(
+    finding: Finding, zones: tuple[Zone, ...], policy: Policy, *, is_kept: bool = False, is_held: bool = False
+) -> Verdict:
     rules = [
-        rule for zone in zones for rule in policy.rules_for(finding.effect, zone) if not (is_kept and rule.undoable)
+        rule
+        for zone in zones
+        for rule in policy.rules_for(finding.effect, zone)
+        if not (is_kept if rule.undoable else is_held and rule.level is Level.ask and rule.category != "user")
     ]
     return _by(max(rules, key=lambda rule: rule.level.rank), finding) if rules else Verdict.allow()
 

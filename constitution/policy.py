@@ -26,8 +26,9 @@ class Policy:
     category (S0 6.4). `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of
     `listed`. `attended`: a user can be asked. If not, ask becomes deny; for a listed tool without shell commands it
     becomes allow. `known_only`: ask about programs that are not known to be harmless. `asks_about_opaque`: ask about
-    tools with unknown effects. `commands`: the user's rules about commands; only grants among them lower a verdict,
-    from ask to allow.
+    tools with unknown effects. `trusts_isolation`: ask about isolated commands, in a workspace that is kept before
+    each, only for rights and for what they show. `commands`: the user's rules about commands; only grants among them
+    lower a verdict, from ask to allow.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Policy:
     attended: bool = True
     known_only: bool = False
     asks_about_opaque: bool = True
+    trusts_isolation: bool = False
 
     def __repr__(self) -> str:
         return self.name
@@ -112,9 +114,9 @@ def _denying(rules: tuple[Rule, ...], names: set[str]) -> tuple[Rule, ...]:
     return tuple(evolve(rule, level=Level.deny) if rule.name in names else rule for rule in rules)
 
 
-DEFAULT = Policy("default", _rules("default"), bounded=False)
+DEFAULT = Policy("default", _rules("default"), bounded=False, trusts_isolation=True)
 
-STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"), known_only=True)
+STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"), known_only=True, trusts_isolation=False)
 
 WORKSPACE = Policy(
     "workspace",

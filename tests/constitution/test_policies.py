@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from constitution import (
@@ -14,6 +16,7 @@ from constitution import (
     Policy,
     judge,
     judge_command,
+    read_rule,
 )
 from constitution.action import Category
 from tests.constitution.policy_page import PAGE, written
@@ -223,3 +226,35 @@ def test_an_unknown_category_counts_as_the_strictest() -> None:
 
     assert judge(action, DEFAULT.for_job()).level is Level.deny
     assert judge(action, WORKSPACE).level is Level.ask
+
+
+# What isolation makes needless to ask about.
+
+
+def isolated(command: str, needs: tuple[str, ...] = (), policy: Policy = POLICIES["default"], **facts: Any) -> str:
+    known: dict[str, Any] = {"sandbox": "bubblewrap", "kept": ("/ws",), "needs": needs, **facts}
+    return judge(Action("bash", "write", "/ws", "/ws", "/home/me", command=command, **known), policy).level.name
+
+
+HELD = ("python3 -c 'import os; os.system(x)'", "eval $TEXT", "cat ~/notes.txt", "chmod 777 x", "./unknown --flag")
+
+
+def test_an_isolated_command_is_asked_about_only_for_what_isolation_lets_through() -> None:
+    """Its rights, what it shows, and work of which no snapshot is taken."""
+    asked = {command for command in HELD if level(command, "default") == "ask"}
+
+    assert len(asked) >= 3
+    assert {command: isolated(command) for command in HELD} == dict.fromkeys(HELD, "allow")
+    assert {isolated(command, kept=()) for command in asked} == {"ask"}
+    assert {isolated(command, sandbox="landlock") for command in asked} == {"ask"}
+    assert {isolated(command, policy=POLICIES["strict"]) for command in asked} == {"ask"}
+    assert isolated("env") == level("env", "default")
+    assert isolated("rm -rf /") == "deny"
+    assert isolated("eval $TEXT", ("network",)) == "ask"
+    assert isolated("eval $TEXT", policy=POLICIES["default"].with_rules(read_rule("ask run_unknown_code"))) == "ask"
+
+
+def test_an_isolated_command_that_needs_the_network_is_asked_about_before_it_fails() -> None:
+    assert (level("git fetch", "default"), level("npm ci", "default")) == ("allow", "allow")
+    assert (isolated("git fetch", ("network",)), isolated("git status")) == ("ask", "allow")
+    assert judge(Action("bash", "write", "/ws", command="npm ci", sandbox="namespaces", needs=("network",))).explanation

@@ -107,16 +107,18 @@ def confine_by_namespaces(argv: list[str]) -> list[str]:
     kinds = NEW_MOUNTS | sum(CLONE[name] for name in options if name in CLONE)
     user, group = os.geteuid(), os.getegid()
     _succeed(libc.unshare(kinds))
-    _map_ids("/proc/self", (0, user), (0, group))
+    as_root = "--dev" in options  # whose terminals no other user may mount
+    _map_ids("/proc/self", (0 if as_root else user, user), (0 if as_root else group, group))
     libc.prctl(PR_SET_NAME, NAME, 0, 0, 0)
     if "--unshare-net" in options:
         _raise_loopback()
     saying = _stay_outside(int(options["--info-fd"][0]) if "--info-fd" in options else None)
     processes = _make_files(steps)
-    if user:  # its own IDs again, for which there is a namespace in the one that could mount
+    if user and as_root:  # its own IDs again, for which there is a namespace in the one that could mount
         _succeed(libc.unshare(NEW_USER))
         _map_ids(processes, (user, 0), (group, 0))
-    drop_capabilities()
+    if "--cap-drop" in options:
+        drop_capabilities()
     if "--seccomp" in options:
         with open(int(options["--seccomp"][0]), "rb") as code:
             keep_to(code.read())

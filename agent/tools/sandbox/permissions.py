@@ -177,10 +177,10 @@ HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
 
 BY_NETWORK = frozenset(
     {
-        Effect.NETWORK, Effect.UPLOAD, Effect.REMOTE_SHELL, Effect.PUBLISH, Effect.PUSH, Effect.INSTALL,
+        Effect.NETWORK, Effect.UPLOAD, Effect.REMOTE_SHELL, Effect.PUBLISH, Effect.PUSH, Effect.INSTALL, Effect.FETCH,
         Effect.FOREIGN_PACKAGES, Effect.RUN_FETCHED_CODE, Effect.SHARED_HISTORY_LOSS, Effect.MAIN_HISTORY_LOSS,
         Effect.CLOUD_CHANGE, Effect.CLOUD_LOSS, Effect.CLOUD_EXPOSURE, Effect.DATABASE_LOSS, Effect.DATABASE_RESET,
-        Effect.LISTEN, Effect.REVERSE_TUNNEL,
+        Effect.REVERSE_TUNNEL,
     }
 )  # fmt: skip
 BY_THE_MACHINE = frozenset(

@@ -64,7 +64,7 @@ class Listing:
 class Walk:
     """Finds places that run later below folders, and files with the names of secrets.
 
-    A folder that not changed since the walk before costs a look at its status.
+    A folder that has not changed since the walk before costs a look at its status.
     """
 
     places: dict[str, Place] = field(factory=dict)

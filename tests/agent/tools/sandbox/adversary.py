@@ -1,8 +1,10 @@
 """Commands of an adversary, run in a sandbox beside a canary, secrets, listeners and a bystander: nothing gets through.
 
 `python -m tests.agent.tools.sandbox.adversary` (`make adversary`) runs all of them on every level that this machine
-has: those of the constitution's corpora that should be gated and that `default` allows, and those of `adversary.tsv`.
-Of these it also tells how many succeed without a sandbox, so that they are attacks at all.
+has: those of the constitution's corpora that should be gated, also those that every policy denies, and those of
+`adversary.tsv`. All this happens in a disposable root, an overlay that shows every change: there must be none but those
+of this program. Of our own it also tells how many succeed without a sandbox, so that they are attacks at all.
+LEVELS=landlock: this level alone; EVERY=20: one of twenty commands.
 """
 
 import os
@@ -21,6 +23,7 @@ import anyio
 from attrs import frozen
 
 from agent.tools.process import Finished, run_process
+from agent.tools.sandbox import launcher
 from agent.tools.sandbox.sandbox import LEVELS, Level, ResourceLimits, Sandbox, why_not
 from constitution import Level as Judged
 from tests.constitution import corpora
@@ -57,11 +60,16 @@ OWN = tuple(KINDS)
 """Commands that try to change, read, reach, end or use up what lies outside."""
 
 
-def missed() -> tuple[str, ...]:
-    """Return the commands of the corpora that should be asked about or denied, and that `default` allows."""
+def attacks() -> tuple[str, ...]:
+    """Return the commands of the corpora that should be asked about or denied."""
     names = sorted(path.stem for path in corpora.HERE.glob("*.tsv"))
     gated = (command for name in names for label in ("ask", "deny") for command in corpora.commands(name, label))
-    return tuple(command for command in gated if corpora.level(command) is Judged.allow)
+    return tuple(dict.fromkeys(gated))
+
+
+def missed() -> tuple[str, ...]:
+    """Return those that `default` allows; others are not run on this machine, but in a disposable root alone."""
+    return tuple(command for command in attacks() if corpora.level(command) is Judged.allow)
 
 
 @frozen(eq=False)
@@ -217,22 +225,64 @@ def sandbox_of(outside: Outside, achieved: Level) -> Sandbox:
     return Sandbox((str(outside.workspace),), achieved, limits=LIMITS)
 
 
+DISPOSABLE = """
+set -e
+base=/tmp/bpagent-adversary; mkdir -p $base; mount -t tmpfs -o size=4g tmpfs $base
+for path in /*; do
+    if [ -L $path ]; then mkdir -p $base/root && cp -d $path $base/root/; continue; fi
+    case $path in /proc|/sys|/dev|/run|/tmp|*lost+found) continue;; esac
+    [ -d $path ] && [ -r $path ] || continue
+    mkdir -p $base/upper$path $base/work$path $base/root$path
+    options="userxattr,lowerdir=$path,upperdir=$base/upper$path,workdir=$base/work$path"
+    mount -t overlay -o "$options" overlay $base/root$path 2>/dev/null || echo "left out: $path"
+done
+set +e
+"$PYTHON" -I -S "$LAUNCHER" --unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts \
+    --bind $base/root / --dev /dev --size 1073741824 --tmpfs /dev/shm --proc /proc --tmpfs /run --tmpfs /tmp \
+    --chdir "$PWD" -- "$PYTHON" -m tests.agent.tools.sandbox.adversary "$@"
+code=$?
+cd $base/upper && find . -mindepth 1 -not -type d | sed 's/^[.]//'
+exit $code
+"""
+"""It needs no more than a user who may make namespaces. What changed is printed at the end, a path in each line."""
+
+OF_THIS_PROGRAM = ("/bpagent-test-", "/__pycache__/", "/.bpagent/", "/.hypothesis/")
+INSIDE = "inside"
+
+
 def main(*chosen: str) -> int:
-    """Run all commands on every level; print what got through, and return whether something did."""
-    failures = 0
-    for achieved in [each for each in LEVELS[:-1] if why_not(each) == "" and each in (chosen or LEVELS)]:
+    """Run all commands on every level in a disposable root; return whether something got through, or changed."""
+    if chosen[:1] == (INSIDE,):
+        return attack(*chosen[1:])
+    env = {**os.environ, "PYTHON": sys.executable, "LAUNCHER": launcher.__file__, "TMPDIR": "/tmp"}
+    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", DISPOSABLE, "sh", INSIDE, *chosen)
+    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, text=True, check=False)
+    lines = done.stdout.splitlines()
+    changed = [line for line in lines if line.startswith("/") and not any(own in line for own in OF_THIS_PROGRAM)]
+    print(*(line for line in lines if not line.startswith("/")), f"changed outside: {len(changed)}", *changed, sep="\n")
+    return 1 if done.returncode or changed else 0
+
+
+def attack(*chosen: str) -> int:
+    """Run the commands on every level; print what got through, and return whether something did."""
+    failures, every = 0, int(os.environ.get("EVERY") or 1)
+    for achieved in [each for each in LEVELS[:-1] if each in (chosen or LEVELS)]:
+        if why := why_not(achieved):
+            print(f"{achieved}: not achieved: {why}")
+            failures += bool(chosen)
+            continue
         with outside_home() as outside:
             sandbox = sandbox_of(outside, achieved)
-            tried = (*missed(), *OWN)
+            tried = (*attacks(), *OWN)[::every]
             broken = {each: what for each in tried if (what := broken_by(each, outside, sandbox))}
             failures += len(broken)
-            print(f"{achieved}: {len(tried)} commands ({len(OWN)} of our own), {len(broken)} got through")
+            print(f"{achieved}: {len(tried)} commands, {len(broken)} got through", flush=True)
             for command, what in broken.items():
                 print(f"  {what}: {command}")
     with outside_home() as outside:
         harmless = [command for command, kind in KINDS.items() if kind in PLACES]  # they touch what was made for them
-        through = [command for command in harmless if broken_by(command, outside, None)]
-        print(f"none: {len(through)} of {len(harmless)} that can be tried without a sandbox get through")
+        through = [command for command in harmless[::every] if broken_by(command, outside, None)]
+        print(f"none: {len(through)} of {len(harmless[::every])} that can be tried without a sandbox get through")
     return 1 if failures else 0
 
 

@@ -147,8 +147,8 @@ def test_a_grant_lifts_the_sandbox_of_its_command_alone(go: Go, needs: Callable[
 
     run = go("curl -sS http://other.invalid/", "curl -sS http://other.invalid/; sh ./x.sh", preset=preset)
 
-    assert of_kind(run, ApprovalAsked) == []
-    assert [started.rights for started in of_kind(run, ToolStarted)] == [("network other.invalid",), ()]
+    assert [asked.call.id for asked in of_kind(run, ApprovalAsked)] == ["call_2"]
+    assert [started.rights for started in of_kind(run, ToolStarted)] == [("network other.invalid",)]
 
 
 @bthread

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.sandbox.put_back import Guard
 from agent.tools.sandbox.sandbox import LEVELS, OPEN_AT_LANDLOCK, Level, Sandbox, why_not
 from tests.agent.tools.sandbox.adversary import Outside, outside_home
 
@@ -32,6 +33,7 @@ ATTEMPTS = {
     "use /dev/shm itself, at most 1 GiB": "multiprocessing.Lock()",
     "change modes and times outside": 'chmod 755 "$CANARY"',
     "change owners and attributes outside": "os.chown(os.environ['CANARY'], os.getuid(), -1)",
+    "read secrets in the workspace": "grep KEY .env",
     "write the hooks of git": "echo true > .git/hooks/pre-commit",
 }
 """By the row of the table: a command, in Python if it has a dot and a bracket, that succeeds where nothing holds it."""
@@ -52,6 +54,7 @@ def documented() -> dict[str, tuple[str, ...]]:
 def outside() -> Iterator[Outside]:
     with outside_home() as outside:
         (outside.workspace / ".git" / "hooks").mkdir(parents=True)
+        (outside.workspace / ".env").write_text("KEY=1")
         yield outside
 
 
@@ -87,6 +90,8 @@ def test_each_level_holds_what_the_table_says(level: Level, outside: Outside, re
     if level != "none" and (why := why_not(level)):
         pytest.skip(f"{level}: {why}")
     sandbox = Sandbox((str(outside.workspace),), level)
+    sandbox.guard = Guard(sandbox.guarded)  # as for an agent: it finds the secrets in the workspace
+    sandbox.guard.begin()
     told = {row: cells[LEVELS.index(level)] for row, cells in documented().items()} if level != "none" else {}
 
     found = {row: succeeds(each, outside, sandbox, reachable) for row, each in ATTEMPTS.items()}
@@ -98,4 +103,4 @@ def test_each_level_holds_what_the_table_says(level: Level, outside: Outside, re
 def test_doctor_names_what_is_open_at_landlock_alone() -> None:
     alone = {row for row, cells in documented().items() if cells == ("held", "held", "open")}
 
-    assert set(OPEN_AT_LANDLOCK) == alone | {"read secrets in the workspace"}
+    assert set(OPEN_AT_LANDLOCK) == alone

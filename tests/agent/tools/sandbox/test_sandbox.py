@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -73,6 +74,37 @@ def test_no_attack_changes_reads_reaches_or_ends_anything_outside(outside: Outsi
     got_through = {each: what for each in (*missed(), *OWN)[::EVERY] if (what := broken_by(each, outside, sandbox))}
 
     assert got_through == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
+def test_a_level_is_achieved_for_an_ordinary_user_where_it_is_for_root(
+    level: Level, needs: Callable[[str], Path]
+) -> None:
+    ordinary = (needs("setpriv"), "--reuid=1000", "--regid=1000", "--clear-groups")
+    if subprocess.run([*ordinary, sys.executable, "-c", "import anyio"], capture_output=True, check=False).returncode:
+        pytest.skip("Python is not readable by other users")
+    asked = "import sys; from agent.tools.sandbox.sandbox import why_not; print(why_not(sys.argv[1]))"
+    with TemporaryDirectory(dir="/srv") as home:
+        os.chown(home, 1000, 1000)
+        env = {"PATH": os.environ["PATH"], "HOME": home}
+        command = [*ordinary, sys.executable, "-c", asked, level]
+        done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=True)
+
+    assert done.stdout == "\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_in_a_disposable_root_no_attack_changes_anything(needs: Callable[[str], Path]) -> None:
+    """The short form of `make adversary`; also commands that every policy denies run there."""
+    needs("unshare"), needs("bwrap")
+    env = {**os.environ, "EVERY": "600"}
+    command = [sys.executable, "-m", "tests.agent.tools.sandbox.adversary"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "changed outside: 0")
+    assert done.stdout.count(", 0 got through") == len(LEVELS[:-1])
 
 
 def test_the_attacks_succeed_without_a_sandbox(outside: Outside) -> None:
