@@ -113,9 +113,11 @@ class Offers(list[Offer]):
 
     def first(self) -> Offer | None:
         """Return the first current offer, None if there is none."""
-        while self and not self[0].is_current():
+        while self:
+            if (offer := self[0]).version == offer.requester.version:
+                return offer
             heappop(self)
-        return self[0] if self else None
+        return None
 
 
 class Queue(Offers):
@@ -408,8 +410,10 @@ class Index:
 
     def first_of_kind(self, event: Event) -> Running | None:
         """Return a member whose set has every event of this event's kind, None if there is none."""
-        keys = [key for key in (*event._kinds, None) if key in self.filed]
-        return next(iter(self.filed[keys[0]]), None) if keys else None
+        for key in (*event._kinds, None):
+            if key in self.filed:
+                return next(iter(self.filed[key]))
+        return None
 
     def members(self, event: Event) -> dict[Running, None]:
         """Return the members whose sets contain `event`, once each, in no particular order.
@@ -423,9 +427,10 @@ class Index:
             for fields, values_of in self.fields.get(kind, NOTHING).items():
                 keys.append((kind, fields, values_of(event)))
         found: dict[Running, None] = {}
+        filed = self.filed
         for key in keys:
-            if (members := self.filed.get(key)) is not None:
-                found |= members
+            if key in filed:
+                found.update(filed[key])
         if self.asked:
             found |= self._accepting(keys, event, found)
         return found

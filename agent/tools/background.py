@@ -148,6 +148,10 @@ class Processes:
         """Return the running processes, by last known state."""
         return tuple(process for process in self._all.values() if process.how is None)
 
+    def mark_alive(self, agents: set[int], *, or_soon: bool = False) -> None:
+        """Add this agent to a set, or remove it, by whether processes of it run, or one will `or_soon`."""
+        (agents.add if or_soon or self.running() else agents.discard)(id(self._started.own))
+
     async def start(
         self,
         command: str,

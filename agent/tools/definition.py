@@ -526,7 +526,7 @@ class Toolbox:
     async def _accept(self, touched: Iterable[Touch], workspace: Workspace) -> None:
         """Let what an approved call has written last, though processes of the run are looked after meanwhile."""
         paths = [workspace.resolve(touch.path) for touch in touched if touch.access != "read"]
-        for guard in {tool.guard for tool in self.tools if tool.guard is not None and tool.guard.lasts}:
+        for guard in {tool.guard for tool in self.tools if tool.guard is not None and tool.guard.lasting}:
             if paths:
                 await run_in_background(partial(guard.accept, *paths))
 

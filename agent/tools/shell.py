@@ -322,7 +322,7 @@ class Runner:
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
-        async with self._guarded(context, lasts=True) as notes:
+        async with self._guarded(context, stays=True) as notes:
             seen = env(await self.options.environment(cwd, context.rights))
             shell = self.options.shell_after(self.options.before(cwd, context.rights))
             with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
@@ -331,10 +331,10 @@ class Runner:
         return evolve(started, text="\n".join([started.text, *notes]))
 
     @asynccontextmanager
-    async def _guarded(self, context: ToolContext, *, lasts: bool = False) -> AsyncIterator[list[str]]:
+    async def _guarded(self, context: ToolContext, *, stays: bool = False) -> AsyncIterator[list[str]]:
         """Keep the places that run later while a command runs; yield a list to which lines about them are added.
 
-        lasts: the command goes on in the background.
+        stays: the command goes on in the background.
         """
         notes = list[str]()
         sandbox = self.options.sandbox
@@ -343,16 +343,18 @@ class Runner:
             yield notes
             return
         asks = not sandbox.strict
-        if guard.begin(context.rights, are_alive=self.processes is not None and bool(self.processes.running())):
+        if guard.begin(context.rights):
             notes += await _compared(guard, context, asks=asks)
         else:  # what has changed since is the user's
             await run_in_background(guard.accept)
+        if self.processes is not None:
+            self.processes.mark_alive(guard.lasting, or_soon=stays)
         try:
             yield notes
         finally:
             with anyio.CancelScope(shield=True):
                 notes += await _compared(guard, context, asks=asks)
-            guard.end(lasts=lasts)
+            guard.end()
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
@@ -516,9 +518,9 @@ def with_background(shell: Tool, processes: Processes | None, options: ShellOpti
 
     async def end_run() -> None:
         await known.end_run()
-        if guard is not None and guard.lasts:
+        if guard is not None and guard.lasting:
             await _compared(guard, ToolContext(), asks=False)
-            guard.lasts = bool(known.running())
+            known.mark_alive(guard.lasting)
 
     return evolve(shell, restores=restore, run_over=end_run)
 

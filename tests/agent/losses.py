@@ -56,7 +56,7 @@ class Edits:
         path.mkdir(parents=True)
 
     def link(self, path: Path) -> None:
-        path.symlink_to(self.chance.choice(["a", "../nowhere", "/nowhere"]))
+        path.symlink_to(self.chance.choice(["a", "../nowhere/x", "/nowhere/x"]))
 
     def remove(self, path: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

@@ -122,9 +122,10 @@ def test_the_cost_of_an_event_does_not_depend_on_how_many_there_are(
 
     def lines(number: int) -> int:
         program = BProgram(*bthreads(number))
-        for _ in range(3):
-            program.step()
-        return lines_run(lambda: [program.step() for _ in range(20)])
+        steps = [program.step() for _ in range(3)]
+        cost = lines_run(lambda: steps.extend(program.step() for _ in range(20)))
+        assert None not in steps
+        return cost
 
     assert lines(10) == lines(300)
 

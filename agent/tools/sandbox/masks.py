@@ -27,14 +27,9 @@ class Masks:
     folder: str
     workspace: str
     _patterns: bytes | None = field(default=None, init=False)
-    _watcher: int = field(init=False)
+    _watcher: int = field(default=-1, init=False)
     _watched: dict[int, str] = field(factory=dict, init=False)
     _made: dict[str, str] = field(factory=dict, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._watcher = ctypes.CDLL(None, use_errno=True).inotify_init1(FLAGS)
-        if self._watcher >= 0:
-            finalize(self, os.close, self._watcher)
 
     def over(self, paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Return a mask and the file that it hides, for each of these files. Raises OSError."""
@@ -45,7 +40,10 @@ class Masks:
         mask = os.path.join(self.folder, sha256(os.fsencode(path)).hexdigest())
         with open(mask, "xb"):
             os.chmod(mask, 0o444)
-        libc = ctypes.CDLL(None, use_errno=True)
+        libc = ctypes.CDLL(None)
+        if self._watcher < 0 and (watcher := libc.inotify_init1(FLAGS)) >= 0:
+            self._watcher = watcher
+            finalize(self, os.close, watcher)
         self._watched[libc.inotify_add_watch(self._watcher, os.fsencode(mask), OPENED)] = path
         self._made[path] = mask
         return mask
@@ -83,7 +81,7 @@ class Masks:
         return self._patterns
 
     def _events(self) -> Iterator[int]:
-        with suppress(OSError):  # there are no more
+        with suppress(OSError):  # there are no more, or nothing is watched
             while events := os.read(self._watcher, 65536):
                 while events:
                     watch, _, _, length = HEAD.unpack_from(events)

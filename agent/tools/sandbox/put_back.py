@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import subprocess
+import time
 import tomllib
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -33,6 +34,7 @@ REMADE = frozenset(
 )
 OF_GIT = frozenset(["config", "config.worktree", "commondir"])
 COMMON = b"../.."  # what `commondir` of a worktree says
+JUST_NOW = 100_000_000  # nanoseconds
 WRITE = "write "  # the right to change a place
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -44,69 +46,106 @@ class Place:
     mode: int = field(eq=lambda mode: mode & 0o170111)
     content: bytes
     status: tuple[int, ...] = field(eq=False)  # inode, size, times
+    size: int = field(eq=False)
+
+
+@frozen
+class Listing:
+    """The names in a folder of work that matter; `status` tells whether names have come or gone since."""
+
+    status: tuple[int, ...]
+    folders: tuple[str, ...]
+    later: tuple[str, ...]
+    private: Mapping[str, int]  # files with names of secrets, with their inodes
+    is_of_git: bool
 
 
 @define
 class Walk:
-    """The findings of one walk below folders: places that run later, and files with the names of secrets."""
+    """Finds places that run later below folders, and files with the names of secrets.
 
-    before: Mapping[str, Place]
+    A folder that has not changed since the walk before costs a look at its status.
+    """
+
     places: dict[str, Place] = field(factory=dict)
-    private: dict[str, int] = field(factory=dict)  # with the inodes
+    private: dict[str, int] = field(factory=dict)
+    _before: Mapping[str, Place] = field(factory=dict, init=False)
+    _listings: dict[str, Listing] = field(factory=dict, init=False)
 
-    def over(self, roots: Iterable[str]) -> "Walk":
+    def over(self, roots: tuple[str, ...]) -> None:
         """Look at everything below the roots, what is near to them first."""
-        roots = tuple(roots)
+        self._before, self.places, self.private = self.places, {}, {}
+        listings, self._listings = self._listings, {}
         folders = deque((root, root) for root in roots)
         for _ in range(MOST_FOLDERS):
             if not folders:
                 break
             root, folder = folders.popleft()
-            entries = _listed(folder)
-            names = {entry.name for entry in entries}
-            if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names):
-                folders.extend((root, inner) for inner in self._of_git(folder, entries))
-            else:
-                folders.extend((root, inner) for inner in self._of_work(root, folder, entries) if inner not in roots)
-        return self
+            if (listing := _listing(root, folder, listings.get(folder))) is None:
+                continue
+            self._listings[folder] = listing
+            if listing.is_of_git:
+                folders.extend((root, inner) for inner in self._of_git(folder))
+                continue
+            folders.extend((root, inner) for inner in listing.folders if inner not in roots)
+            self.private.update(listing.private)
+            for path in listing.later:
+                self._add(path)
 
-    def _of_git(self, folder: str, entries: Iterable["os.DirEntry[str]"]) -> Iterator[str]:
+    def _of_git(self, folder: str) -> Iterator[str]:
         """Look at a folder of git, and yield those of its submodules and worktrees."""
-        for entry in entries:
+        for entry in _listed(folder):
             if entry.name in OF_GIT or entry.is_symlink():
-                self._add(entry)
+                self._add(entry.path)
         for hook in _listed(os.path.join(folder, "hooks")):
             if not hook.name.endswith(".sample"):
-                self._add(hook)
-        for entry in _listed(os.path.join(folder, "info")):
-            if entry.name == "attributes":
-                self._add(entry)
+                self._add(hook.path)
+        self._add(os.path.join(folder, "info", "attributes"))
         for inner in ("modules", "worktrees"):
             yield from (entry.path for entry in _listed(os.path.join(folder, inner)) if _is_folder(entry))
 
-    def _of_work(self, root: str, folder: str, entries: Iterable["os.DirEntry[str]"]) -> Iterator[str]:
-        inner = folder[len(root.rstrip("/")) + 1 :]
-        is_special = "/." in f"/{inner}" or folder.endswith("/bin")
-        for entry in entries:
-            if _is_folder(entry):
-                if entry.name not in REMADE:
-                    yield entry.path
-                continue
-            is_later = is_special or entry.name.startswith(".") or entry.name.endswith(".code-workspace")
-            if is_later and kind_of_later(f"{inner}/{entry.name}") in ("workspace", "environment"):
-                self._add(entry)
-            if _has_private_name(entry.name) and not entry.is_symlink():
-                self.private[entry.path] = entry.inode()
-
-    def _add(self, entry: "os.DirEntry[str]") -> None:
+    def _add(self, path: str) -> None:
         with suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
+            status = os.lstat(path)
             now = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            known = self.before.get(entry.path)
+            known = self._before.get(path)
             if known is not None and known.status == now:
-                self.places[entry.path] = known
+                self.places[path] = known
             elif not stat.S_ISDIR(status.st_mode):
-                self.places[entry.path] = Place(status.st_mode, _content(entry.path, status), now)
+                content = _content(path, status)
+                self.places[path] = Place(status.st_mode, content, () if _is_recent(status) else now, status.st_size)
+
+
+def _listing(root: str, folder: str, before: Listing | None) -> Listing | None:
+    """Return the listing of a folder, or the earlier one while no name came or went; None if it cannot be read."""
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return None
+    now = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+    if before is not None and before.status == now:
+        return before
+    folders, later, private, names = list[str](), list[str](), dict[str, int](), set[str]()
+    inner = folder[len(root.rstrip("/")) + 1 :]
+    is_special = "/." in f"/{inner}" or folder.endswith("/bin")
+    for entry in _listed(folder):
+        names.add(entry.name)
+        if _is_folder(entry):
+            if entry.name not in REMADE:
+                folders.append(entry.path)
+            continue
+        may_be_later = is_special or entry.name.startswith(".") or entry.name.endswith(".code-workspace")
+        if may_be_later and kind_of_later(f"{inner}/{entry.name}") in ("workspace", "environment"):
+            later.append(entry.path)
+        if _has_private_name(entry.name) and not entry.is_symlink():
+            private[entry.path] = entry.inode()
+    is_of_git = "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
+    return Listing(() if _is_recent(status) else now, tuple(folders), tuple(later), private, is_of_git)
+
+
+def _is_recent(status: os.stat_result) -> bool:
+    """Return whether a file or folder may change again within one tick of the clock of its file system."""
+    return time.time_ns() - status.st_ctime_ns < JUST_NOW
 
 
 def _listed(folder: str) -> list["os.DirEntry[str]"]:
@@ -140,17 +179,18 @@ class Guard:
     """Keeps the places that run later in what the commands of an agent may write; the workspace is first in `roots`.
 
     private: the files with names of secrets that git does not track and no command has made, as of the last look.
-    lasts: a process in the background may be alive. All methods block, and are safe in any thread.
+    lasting: the agents of which processes in the background may be alive. All methods block, in any thread.
     """
 
     roots: tuple[str, ...]
     private: tuple[str, ...] = field(default=(), init=False)
+    _walk: Walk = field(factory=Walk, init=False)
     _known: dict[str, Place] = field(factory=dict, init=False)
     _named_private: dict[str, int] = field(factory=dict, init=False)
     _made: set[tuple[str, int]] = field(factory=set, init=False)
     _granted: list[str] = field(factory=list, init=False)
     _running: int = field(default=0, init=False)
-    lasts: bool = field(default=False, init=False)
+    lasting: set[int] = field(factory=set, init=False)
     _top: str = field(default="", init=False)
     _common: tuple[str, ...] = field(default=(), init=False)  # the folder of git that worktrees share
     _commits: tuple[str, ...] = field(default=(), init=False)  # from before: the agent may commit what it plants
@@ -171,22 +211,18 @@ class Guard:
             others = {path: place for path, place in self._known.items() if path not in paths} if paths else {}
             self._known = {**others, **{path: now[path] for path in paths or now if path in now}}
 
-    def begin(self, rights: Iterable[str] = (), *, are_alive: bool = False) -> bool:
-        """Begin a command; return whether others may have changed places since the last look.
-
-        are_alive: processes in the background go on.
-        """
+    def begin(self, rights: Iterable[str] = ()) -> bool:
+        """Begin a command; return whether other processes of the run may have changed places since the last look."""
         with self._lock:
-            others = self._running > 0 or self.lasts
             self._granted.extend(right.removeprefix(WRITE) for right in rights if right.startswith(WRITE))
-            self._running, self.lasts = self._running + 1, are_alive
-            return others
+            self._running += 1
+            return self._running > 1 or bool(self.lasting)
 
-    def end(self, *, lasts: bool = False) -> None:
-        """End a command, or go on without it while it `lasts`, in the background; then its rights hold on."""
+    def end(self) -> None:
+        """End a command; rights hold on while processes in the background may be alive."""
         with self._lock:
-            self._running, self.lasts = self._running - 1, self.lasts or lasts
-            if not (self._running or self.lasts):
+            self._running -= 1
+            if not (self._running or self.lasting):
                 self._granted.clear()
 
     def refused(self) -> tuple[str, ...]:
@@ -214,8 +250,8 @@ class Guard:
         return [*_told(paths, left, asks=asks)]
 
     def _look(self, *, by_commands: bool = False) -> dict[str, Place]:
-        walk = Walk(self._known).over(self.roots)
-        inodes = {*self._named_private.values()}
+        self._walk.over(self.roots)
+        walk, inodes = self._walk, {*self._named_private.values()}
         if by_commands:  # what was renamed keeps its inode
             self._made |= {each for each in walk.private.items() if each[1] not in inodes}
         self._made &= walk.private.items()
@@ -285,7 +321,7 @@ class Guard:
         """Make a place what it was. Raises OSError, ToolError and Changed, also where a link leads elsewhere."""
         folder, name = os.path.split(path)
         root = next(root for root in self.roots if is_within(path, root))
-        if old is not None and old.status[1] > LARGEST:
+        if old is not None and old.size > LARGEST:
             raise OSError("it is too large")
         handle = open_real(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, "directory")
         try:

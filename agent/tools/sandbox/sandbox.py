@@ -209,7 +209,7 @@ def write_filters(level: Level, folder: str) -> None:
 FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
 READ_ONLY = ("Read-only file system", "EROFS")
-"""Messages of programs that wrote to a place which the sandbox closed for writing."""
+"""Names that the kernel, and programs after it, have for a place that the sandbox closed for writing."""
 
 
 @define(eq=False)

@@ -1,7 +1,7 @@
 """Sockets of Unix with a path: a read-only mount stops no connection, so those outside are hidden from commands.
 
-A container engine or a password agent gives a command everything outside. The kernel names the sockets of
-our network namespace; those of others, as of a rootless container engine, are searched for where they usually are.
+A socket of a container engine or a password agent opens everything outside. The kernel names the sockets of our
+network namespace; those of another namespace, as of a rootless container engine, are looked for where they usually are.
 """
 
 import glob
