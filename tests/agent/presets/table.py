@@ -281,6 +281,11 @@ def whole_in_a_file(answered: ToolMessage) -> bool:
     return bool(files)
 
 
+def without_hints(text: str) -> list[str]:
+    """Return the lines of an answer without those about the sandbox."""
+    return [line for line in text.splitlines() if not line.startswith("[blocked by the sandbox")]
+
+
 def canary(_: ToolMessage) -> str:
     """Whether a command wrote the canary, which is alive again afterwards."""
     file = Path.home() / "canary.txt"
@@ -497,8 +502,8 @@ ROWS = (
         command(lambda answered: answered.text.replace("(no output)", "").strip(), 'echo "$OF_OURS"', **WORDS),
         all_alike("ours", default="", workspace=""), "inherit"),
     Row("nonzero_is_error",
-        command(lambda answered: ("[exit code 3]" in answered.text, answered.result.is_error), "exit 3", **WORDS),
-        all_alike((True, False), coding=(True, True)), True),
+        command(lambda answered: (without_hints(answered.text)[-1], answered.result.is_error), "exit 3", **WORDS),
+        all_alike(("[exit code 3]", False), coding=("[exit code 3]", True)), True),
     Row("streams", command(lambda answered: answered.text, "echo err >&2; echo out", **WORDS),
         all_alike("err\nout\n", autonomous="stdout:\nout\nstderr:\nerr\n"), "separate"),
     Row("output_lines",
