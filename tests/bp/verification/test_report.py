@@ -1,7 +1,9 @@
 """What a verification never came to is told, and is not verified."""
 
+import json
 from functools import partial
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import bp
 from bp import BThread, BThreadBody, any_of, bthread, draw_bthread, event, start, sync, verify, where
@@ -235,6 +237,15 @@ def test_a_graph_is_told_to_mermaid() -> None:
         '  n0 -->|"a"| n1\n'
         "  classDef bad stroke:#c00\n"
     )
+
+
+def test_a_graph_is_told_as_dot_json_and_svg_which_notebooks_show() -> None:
+    graph = draw_bthread(alternate(), [HOT, COLD])
+
+    assert '  n0 -> n1 [label="hot"]' in graph.dot().splitlines()
+    assert json.loads(graph.json())["edges"][0] == {"source": 0, "target": 1, "label": "hot"}
+    texts = [element.text for element in ElementTree.fromstring(graph._repr_svg_()).iter() if element.text]
+    assert {"wait for hot", "block cold", "hot", "cold"} <= set(texts)
 
 
 def test_an_event_set_is_drawn_by_its_name() -> None:
