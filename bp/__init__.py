@@ -35,7 +35,7 @@ from bp.strategies import RandomStrategy, RoundRobinStrategy
 if TYPE_CHECKING:
     from bp.verification import Verification, verify
     from bp.verification.drawing import draw_bthread
-    from bp.verification.fingerprint import VerificationError
+    from bp.verification.looks import VerificationError
     from bp.verification.report import Violation
 
 __all__ = [
@@ -79,7 +79,7 @@ __all__ = [
 _VERIFICATION = {
     "draw_bthread": "bp.verification.drawing",
     "Verification": "bp.verification",
-    "VerificationError": "bp.verification.fingerprint",
+    "VerificationError": "bp.verification.looks",
     "Violation": "bp.verification.report",
     "verify": "bp.verification",
 }

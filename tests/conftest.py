@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bp.verification import agreement
+
 ROOT = Path(__file__).parent.parent
 INSTALL = re.compile(r"\binstall (?:the package |.* )?([\w@][^\s']*)$")
 """The package at the end of the reason of a skip."""
@@ -164,3 +166,13 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     yield
     if reporter := session.config.pluginmanager.get_plugin("terminalreporter"):
         _say_what_to_install(reporter)
+
+
+@pytest.fixture
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let verifications rest on a few runs in this process; `make verify` has all of them."""
+    for name in ("forked", "fresh"):
+        monkeypatch.setattr(agreement, name, lambda *_: None)
+    monkeypatch.setattr(agreement, "BEFORE", 0.2)
+    monkeypatch.setattr(agreement, "AFTER", 0.2)
+    monkeypatch.setattr(agreement, "AT_LEAST", 0.0)

@@ -1,8 +1,8 @@
 """`bpagent verify`: model-checks the loop as configured, with protocols of your own.
 
 It searches every state that models, users and tools can lead to. Exit code 0: everything holds. 1: a violation, or an
-incomplete search. 2: an invalid command or protocol. 7: no violation, but some rule or invariant was never reached, and
-may be wrong.
+incomplete search, or real runs made too few of its moves. 2: an invalid command or protocol. 7: no violation, but some
+rule or invariant was never reached, and may be wrong.
 """
 
 import json
@@ -33,7 +33,7 @@ def execute(arguments: Namespace) -> int:
         result = verify_loop(rules, protocols, examples=examples, max_states=arguments.max_states, progress=_progress)
     except VerificationError as error:
         raise Mistake(f"this cannot be verified: {error}") from error
-    if result.interrupted:
+    if result.interrupted or sys.stderr.isatty():
         leave_the_line_of_the_key()
     if arguments.json:
         print(json.dumps(_as_data(rules, result)), flush=True)
@@ -55,6 +55,7 @@ def _unreached(result: Verification) -> tuple[str, ...]:
 def _tell(result: Verification, screen: Screen) -> None:
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     screen.line(f"{result.verdict:8}  {counted}: as configured")
+    screen.line(f"          {result.agreed}")
     for told in unfinished(result):
         screen.line(f"          {told}")
     if missed := _unreached(result):
@@ -83,6 +84,7 @@ def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:
         "verdict": result.verdict,
         "states": result.states,
         "interrupted": result.interrupted,
+        "agreed": str(result.agreed),
         "local_states": dict(result.local_states),
         "transitions": result.transitions,
         "seconds": round(result.seconds, 3),
@@ -91,6 +93,13 @@ def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:
     }
 
 
+BAR = 30  # characters
+
+
 def _progress(states: int, waiting: int, violations: int) -> None:
+    """Show how many of the states known so far were looked at: a bar on a terminal, else a line."""
     found = f", {violations} violation{'s' * (violations > 1)} so far" if violations else ""
-    print(f"{states:,} states, {waiting:,} to look at{found}", file=sys.stderr, flush=True)
+    said = f"{states:,} states, {waiting:,} to look at{found}"
+    if sys.stderr.isatty():
+        said = f"\r[{'#' * (BAR * (states - waiting) // states):{BAR}}] {said}\x1b[K"
+    print(said, file=sys.stderr, end="" if sys.stderr.isatty() else "\n", flush=True)

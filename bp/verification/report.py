@@ -9,9 +9,8 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
-from operator import or_
 from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
@@ -19,10 +18,8 @@ from attrs import evolve, field, frozen
 from bp.errors import listed, shortened, shown
 from bp.events import Event, PredicateError, Union, Where, as_event_set, contains
 from bp.statements import BThread
-from bp.verification.fingerprint import VerificationError
-from bp.verification.local_states import Move
-from bp.verification.purity import LocalFailure
-from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
+from bp.verification.looks import VerificationError
+from bp.verification.model import Choice, Failure, Model, State, bits, mask_of
 
 LINES = 15  # the most lines of a printed violation
 ARGUMENTS = 40  # the most characters of arguments that distinguish instances
@@ -57,7 +54,7 @@ class Violation:
     ever), or "endless" (internal events without end). trace: the events from the start. bthread: the name of the
     culprit, if there is one. blockers: at a deadlock, (name of the b-thread, event, its blockers). cycle: the events
     that repeat. story: the events of trace and cycle, with the b-threads that requested and heard them. where: file,
-    line and text of the statement that raised.
+    line and text of the statement that raised. count: how often the same b-threads do the same on the same last event.
     """
 
     kind: Kind
@@ -68,6 +65,7 @@ class Violation:
     cycle: Trace = ()
     story: tuple[Happened, ...] = field(default=(), repr=False)
     where: str = ""
+    count: int = field(default=1, eq=False)
 
     def __str__(self) -> str:
         """Return the story in at most 15 lines, one for each event; the last lines describe the violation."""
@@ -77,13 +75,13 @@ class Violation:
         messages = self.message.split("\n") if self.kind == "deadlock" else [self.message]
         said = few((" ".join(message.split()) for message in messages), LINES // 2, "\n")
         told = listed(f"{self.kind}:", said.split("\n"))
-        room = LINES - len(told.split("\n"))
+        room = LINES - (self.count > 1) - len(told.split("\n"))
         if len(lines) > room:
             kept = (room - 1) // 2
             again = ", then again and again" * bool(self.cycle and kept <= len(self.trace) < len(lines) - kept)
             lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more{again} ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
-        return "\n".join([*lines, f"{told}{where}"])
+        return "\n".join([*lines, f"{told}{where}", *([f"  in {self.count:,} ways"] if self.count > 1 else [])])
 
 
 class FirstFound(Exception):
@@ -91,13 +89,13 @@ class FirstFound(Exception):
 
 
 class Violations:
-    """Violations: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
+    """The violations of a program: one for each culprit and last event; the first is kept, with a shortest trace.
 
-    `found`: by subject; the first one is kept, with a shortest trace. `withheld`: by b-thread and event, promised
-    events that are held back where no event can come. Traces are given as functions, since most are not needed.
+    `withheld`: by b-thread and event, promised events that are held back where no event can come. Traces are given as
+    functions, since most are not needed.
     """
 
-    def __init__(self, space: StateSpace, never: Any, *, first: bool = False) -> None:
+    def __init__(self, model: Model, never: Any, *, first: bool = False) -> None:
         """Begin without violations; `never`: an event set, or a list of them.
 
         `first`: raise FirstFound at a violation.
@@ -105,89 +103,98 @@ class Violations:
         self.found: dict[Any, Violation] = {}
         self.withheld: dict[tuple[str, Event], str] = {}
         self.never = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
-        self.space = space
+        self.model = model
+        self._counts: Counter[Any] = Counter()
         self._first = first
+
+    def all(self) -> tuple[Violation, ...]:
+        """Return the violations, each with its count."""
+        return tuple(evolve(violation, count=self._counts[key]) for key, violation in self.found.items())
 
     def selected(self, event: int, trace: Callable[[], Trace]) -> None:
         """Check an event that can be selected after a trace against `never`."""
-        happened = self.space.masks.events[event]
+        happened = self.model.events[event]
         for position, events in enumerate(self.never):
-            if ("never", position) not in self.found and _contains(events, happened):
+            if _contains(events, happened):
                 message = f"{shown(happened)} happens, which is never to happen"
-                self._keep(("never", position), Violation("never", (*trace(), happened), message))
+                self._keep(("never", position), lambda: Violation("never", (*trace(), happened), message))  # noqa: B023
 
-    def ended(self, state: str, trace: Callable[[], Trace], possible: tuple[Choice, ...]) -> None:
+    def ended(self, state: State, trace: Callable[[], Trace], possible: tuple[Choice, ...]) -> None:
         """Check a state without internal and promised events for a deadlock or a hot end.
 
         Every request in it is held back. possible: events that can still come.
         """
-        automaton, masks = self.space.automaton, self.space.masks
-        held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local]]
-        blocked = [local for local in held if not automaton.locals[local].environment]
+        model = self.model
+        held = [local for local in dict.fromkeys(state) if model.requests[local]]
+        blocked = [local for local in held if local not in model.outside]
         if not possible and len(held) > len(blocked):
-            self._note_withheld(state, [local for local in held if local not in blocked])
+            self._note_withheld(state, [local for local in held if local in model.outside])
         if blocked:
-            self._deadlock(state, trace(), blocked, possible)
+            events = trace()
+            key = ("deadlock", frozenset(model.locals[local].name for local in blocked), events[-1:])
+            self._keep(key, lambda: self._deadlock(state, events, blocked, possible))
             return
-        for local in dict.fromkeys(map(ord, state)):
-            if automaton.locals[local].statement.hot:
-                self.hot(local, trace(), ())
+        for local in dict.fromkeys(state):
+            if model.locals[local].statement.hot:
+                self.hot(local, trace, ())
 
-    def failed_on(self, state: str, choice: Choice, trace: Callable[[], Trace]) -> None:
+    def failed_on(self, state: State, choice: Choice, trace: Callable[[], Trace]) -> None:
         """Record each b-thread that fails when an event is selected in a state."""
-        events = (*trace(), self.space.masks.events[choice.event])
-        for local in dict.fromkeys(map(ord, state)):
-            try:
-                self.space.place_after(local, choice)
-            except LocalFailure as failure:
-                self.failed(failure, events, local)
+        event = self.model.events[choice.event]
+        for local, failure in self.model.failures_on(state, choice).items():
+            self.failed(failure, lambda: (*trace(), event), local, choice.event)
 
-    def failed(self, failure: LocalFailure, trace: Trace, local: int | None = None) -> None:
-        """Record that a b-thread fails at the end of a trace."""
+    def failed(
+        self, failure: Failure, trace: Callable[[], Trace], local: int | None = None, event: int | None = None
+    ) -> None:
+        """Record that a b-thread fails at the end of a trace, on its last event."""
         where = _line_of(failure.error)
-        violation = Violation("error", trace, str(failure), bthread=failure.name, where=where)
-        self._keep(("error", failure.name), violation, local)
 
-    def hot(self, local: int, trace: Trace, cycle: Trace) -> None:
+        def violation() -> Violation:
+            return Violation("error", trace(), str(failure), bthread=failure.name, where=where)
+
+        self._keep(("error", failure.name, event), violation, local)
+
+    def hot(self, local: int, trace: Callable[[], Trace], cycle: Trace) -> None:
         """Record that a b-thread stays hot, around a cycle or (without one) at an end."""
-        name = self.space.automaton.locals[local].name
+        name = self.model.locals[local].name
         message = f"b-thread {name!r} stays hot " + ("around a fair cycle" if cycle else "at an end")
-        self._keep(("hot", name), Violation("hot", trace, message, bthread=name, cycle=cycle), local)
+        self._keep(("hot", name), lambda: Violation("hot", trace(), message, bthread=name, cycle=cycle), local)
 
     def endless(self, number: int, trace: Trace, cycle: Trace) -> None:
         """Record that internal events continue without end, from the state of this number on."""
         message = "internal events go on without end"
-        self._keep(("endless", number), Violation("endless", trace, message, cycle=cycle))
+        self._keep(("endless", number), lambda: Violation("endless", trace, message, cycle=cycle))
 
-    def _deadlock(self, state: str, trace: Trace, blocked: list[int], possible: tuple[Choice, ...]) -> None:
-        automaton, events = self.space.automaton, self.space.masks.events
-        wishes, told = [], []
-        members = [(automaton.locals[local].name, local) for local in map(ord, state)]
-        cast = Cast(self.space, trace)
+    def _deadlock(self, state: State, trace: Trace, blocked: list[int], possible: tuple[Choice, ...]) -> Violation:
+        model, wishes, told = self.model, [], []
+        members = [(model.locals[local].name, local) for local in state]
+        cast = Cast(model, trace)
         for local in blocked:
-            for event in automaton.locals[local].statement.requests:
-                wishes.append((automaton.locals[local].name, event, self.space.blockers(members, event)))
+            for event in model.locals[local].statement.requests:
+                wishes.append((model.locals[local].name, event, model.blockers(members, event)))
                 held = f"requests {shown(event)}, held by {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
-        if coming := few(shown(events[choice.event]) for choice in possible):
+        if coming := few(shown(model.events[choice.event]) for choice in possible):
             told.append(f"only what is possible and not promised can come: {coming}")
-        self._keep(("deadlock", state), Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes)))
+        return Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes))
 
-    def _note_withheld(self, state: str, locals_: list[int]) -> None:
-        automaton = self.space.automaton
-        members = [(automaton.locals[local].name, local) for local in map(ord, state)]
+    def _note_withheld(self, state: State, locals_: list[int]) -> None:
+        members = [(self.model.locals[local].name, local) for local in state]
         for local in locals_:
-            found = automaton.locals[local]
+            found = self.model.locals[local]
             for event in found.statement.requests:
                 if (found.name, event) not in self.withheld:
-                    told = f"{shown(event)} of {found.name!r}, held by {_held(self.space.blockers(members, event))}"
+                    told = f"{shown(event)} of {found.name!r}, held by {_held(self.model.blockers(members, event))}"
                     self.withheld[found.name, event] = told
 
-    def _keep(self, key: Any, violation: Violation, culprit: int | None = None) -> None:
-        """Record a new violation, with its story; `culprit`: the local state where its b-thread fails or stays hot."""
+    def _keep(self, key: Any, make: Callable[[], Violation], culprit: int | None = None) -> None:
+        """Count a violation; record a new one, with its story. `culprit`: the local state that fails or stays hot."""
+        self._counts[key] += 1
         if key in self.found:
             return
-        cast = Cast(self.space, (*violation.trace, *violation.cycle))
+        violation = make()
+        cast = Cast(self.model, (*violation.trace, *violation.cycle))
         message = violation.message
         if culprit is not None and violation.bthread is not None:
             for name in cast.names_at(culprit, before=violation.kind == "error")[:1]:
@@ -197,28 +204,23 @@ class Violations:
             raise FirstFound
 
 
+Members = list[tuple[BThread, int]]  # b-threads, each with its local state
+
+
 class Cast:
     """The individual b-threads of a program, each at its local state, along a trace."""
 
-    def __init__(self, space: StateSpace, events: Iterable[Event]) -> None:
+    def __init__(self, model: Model, events: Iterable[Event]) -> None:
         """Follow `events` from the start; on the last one b-threads may fail."""
-        self._space = space
-        self._standing: list[tuple[BThread, int]] = []
+        self._model = model
+        self._standing: Members = []
         self._before = self._standing
         self._instances: dict[str, set[str]] = {}  # by name: simultaneous instances
-        self._happened: list[tuple[Event, int, list[tuple[BThread, int]]]] = []  # with the b-threads concerned
-        for begun in space.begun:
-            first, *others = begun.generations or ((),)
-            self._join([(begun.bthread, local) for local in first])
-            self._join(self._started(others))
-        state = space.initial
+        self._happened: list[tuple[Event, Choice, Members]] = []  # with the b-threads concerned
+        for bthread, _, first in model.begun:
+            self._join(self._members(bthread, first))
         for event in events:
-            present, choices = space.selection.choices(state)
-            number = space.masks.number(event)
-            choice = next(choice for choice in choices if choice.event == number)
-            self._take(choice, event)
-            with suppress(LocalFailure):
-                state = space.successor(state, present, choice)
+            self._take(event)
 
     def story(self) -> tuple[Happened, ...]:
         """Return the events of the trace, each with the b-threads that requested or waited for it."""
@@ -231,46 +233,45 @@ class Cast:
 
     def holders(self, event: Event) -> str:
         """Return the names of the b-threads that block or refuse an event at the end, and why."""
-        return _held(self._space.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
+        return _held(self._model.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
 
-    def _take(self, choice: Choice, event: Event) -> None:
-        self._before = self._standing
-        concerned = [(bthread, local) for bthread, local in self._before if self._is_concerned(local, choice)]
-        self._happened.append((event, choice.advancing, concerned))
-        moved = {local for _, local in concerned}
-        self._standing = []
-        going: list[tuple[BThread, int]] = []
-        started: list[tuple[int, ...]] = []
+    def _take(self, event: Event) -> None:
+        model, number = self._model, self._model.number(event)
+        choices = model.choices(tuple(sorted(local for _, local in self._standing)))
+        choice = next(choice for choice in choices if choice.event == number)
+        self._before, going, started = self._standing, Members(), Members()
+        self._happened.append((event, choice, [each for each in self._before if self._is_concerned(each[1], choice)]))
         for bthread, local in self._before:
-            with suppress(LocalFailure):
-                move = self._space.automaton.move(local, event, choice.event) if local in moved else Move(local, event)
-                going += [] if move.local is None else [(bthread, move.local)]
-                started += move.started
-        self._join(going)
-        self._join(self._started(started))
+            with suppress(Failure):
+                for member in self._members(bthread, model.after(local, choice)):
+                    (going if member[0] is bthread else started).append(member)
+        self._standing = []
+        self._join([*going, *started])
 
-    def _join(self, members: list[tuple[BThread, int]]) -> None:
+    def _members(self, bthread: BThread, locals_: State) -> Members:
+        """Return a b-thread at the first of its local states, if that is its own, and those that it started."""
+        known = self._model.locals
+        return [
+            (bthread if known[local].name == bthread.name else known[local].paths[0][0], local) for local in locals_
+        ]
+
+    def _join(self, members: Members) -> None:
         self._standing = [*self._standing, *members]
         for bthread, _ in self._standing:
             self._instances.setdefault(bthread.name, set()).add(instance(bthread))
 
-    def _started(self, generations: Iterable[tuple[int, ...]]) -> list[tuple[BThread, int]]:
-        locals_ = self._space.automaton.locals
-        return [(locals_[local].paths[0].bthread, local) for local in chain.from_iterable(generations)]
-
     def _is_concerned(self, local: int, choice: Choice) -> bool:
         try:
-            return self._space.advances(local, choice)
-        except LocalFailure:  # its predicate fails: the violation is about that
+            return self._model.is_concerned(local, choice)
+        except Failure:  # its predicate fails: the violation is about that
             return True
 
-    def _told(self, event: Event, advancing: int, concerned: list[tuple[BThread, int]]) -> Happened:
-        instead, locals_ = set(bits(advancing)), self._space.automaton.locals
+    def _told(self, event: Event, choice: Choice, concerned: Members) -> Happened:
         requesting, hearing, ending = cast = list[BThread](), list[BThread](), list[BThread]()
         for bthread, local in concerned:
-            statement = locals_[local].statement
+            statement = self._model.locals[local].statement
             is_ended = statement.interrupt is not None and _matches(statement.interrupt, event)
-            if local in instead or event in statement.requests:
+            if local in choice.taking or event in statement.requests:
                 requesting.append(bthread)
             elif not is_ended:
                 hearing.append(bthread)
@@ -333,6 +334,7 @@ def _contains(events: Any, event: Event) -> bool:
 
 # Coverage: the parts of a program that a verification never reached.
 
+Advanced = dict[int, set[int]]  # by event: the local states that it advanced or interrupted
 WORDS = ("wait_for", "block", "refuse", "interrupt")  # parameters of a statement with event sets
 MOST = 10  # items in one line
 
@@ -375,69 +377,64 @@ class Coverage:
         return "\n".join(f"{what}: {few(found, MOST, '; ')}" for what, found in lines.items() if found)
 
 
-def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable[str] = ()) -> Coverage:
-    """Return the coverage of the examined states of a space."""
-    if space.failures:
+def coverage_of(model: Model, happened: set[int], never: Iterable[Any], withheld: Iterable[str]) -> Coverage:
+    """Return the coverage of the examined states of a program; `happened`: the events that were selected in any."""
+    if model.failures:
         return Coverage()
-    masks, selection = space.masks, space.selection
-    masks.learn()
-    candidates = selection.candidates()
-    advanced = reduce(or_, space.advanced.values(), 0)
-    idle = {member: tuple(bits(firsts)) for member, firsts in _members(space).items() if not firsts & advanced}
-    silent = [by for by, locals_ in idle.items() if by.environment and any(masks.requests[at] for at in locals_)]
+    advanced = model.advanced()
+    moved = set(chain.from_iterable(advanced.values()))
+    idle = {member: locals_ for member, locals_ in _members(model, advanced).items() if not moved & locals_}
+    silent = [by for by, locals_ in idle.items() if by.outside and any(model.requests[at] for at in locals_)]
     unreached = [
-        by
-        for by, locals_ in idle.items()
-        if not by.environment and not any(_touched(masks, at) & candidates.get(at, 0) for at in locals_)
+        by for by, locals_ in idle.items() if not by.outside and not any(_is_touched(model, at) for at in locals_)
     ]
-    unheard = ("possible= (the program never rests)",) if selection.possible and not selection.rested else ()
-    outside = {*selection.possible, *(event for at in candidates for event in bits(masks.rows[at].announces))}
-    ever = [masks.events[event] for event in bits(reduce(or_, candidates.values(), 0))]
+    unheard = ("possible= (the program never rests)",) if model.possible and not model.rests else ()
+    ever = [model.events[event] for event in bits(mask_of(chain.from_iterable(map(bits, model.met))))]
+    outside = {*model.possible, *(event for at in model.outside for event in model.requests[at] if model.met[at])}
     forbidden = [f"never= {shown(each)}" for each in never if not any(_matches(each, event) for event in ever)]
     return Coverage(
         silent=(*(by.name for by in silent), *unheard),
-        unreached=(*(by.name for by in unreached), *_unmet_predicates(space, candidates, ever, unreached)),
+        unreached=(*(by.name for by in unreached), *_unmet_predicates(model, ever, unreached)),
         never_advanced=tuple(by.name for by in idle if by not in silent and by not in unreached),
-        never_happened=tuple(masks.events[event] for event in sorted(outside) if event not in space.advanced),
-        never_matched=(*_unmatched_sets(space, candidates), *forbidden),
+        never_happened=tuple(model.events[event] for event in sorted(outside) if event not in happened),
+        never_matched=(*_unmatched_sets(model, advanced), *forbidden),
         withheld=tuple(withheld),
     )
 
 
-def _touched(masks: Masks, local: int) -> int:
-    """Return the events that a local state blocks, refuses, waits for, or is interrupted by."""
-    concerning = mask_of(event for event, concerned in enumerate(masks.concerned) if concerned >> local & 1)
-    return (concerning & ~mask_of(masks.requests[local])) | masks.rows[local].stops
+def _is_touched(model: Model, local: int) -> bool:
+    """Return whether a candidate met something that a local state blocks, refuses, waits for or is interrupted by."""
+    statement = model.locals[local].statement
+    sets = (statement.block, statement.refuse, statement.wait_for, statement.interrupt)
+    met = [model.events[event] for event in bits(model.met[local])]
+    return any(_matches(events, event) for events in sets if events is not None for event in met)
 
 
-def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
+def _unmatched_sets(model: Model, advanced: Advanced) -> list[str]:
     """Return the event sets, with b-thread and parameter, that contained no candidate."""
-    masks = space.masks
-    stops = {"block": masks.blocks, "refuse": masks.refuses}
     matched: dict[str, bool] = {}
-    for local in sorted(candidates):
-        found = space.automaton.locals[local]
-        for word in WORDS:
-            events = getattr(found.statement, word)
+    for number, local in enumerate(model.locals):
+        happened = [model.events[event] for event, concerned in advanced.items() if number in concerned]
+        met = [model.events[event] for event in bits(model.met[number])]
+        for word in WORDS if met else ():
+            events = getattr(local.statement, word)
             if events is not None:
-                said = f"{found.name}: {word} {shown(events)}"
-                is_met = stops[word][local] & candidates[local] if word in stops else _happens(space, local, events)
-                matched[said] = matched.get(said, False) or bool(is_met)
+                said = f"{local.name}: {word} {shown(events)}"
+                candidates = met if word in ("block", "refuse") else happened
+                matched[said] = matched.get(said, False) or any(_matches(events, event) for event in candidates)
     return [said for said, is_matched in matched.items() if not is_matched]
 
 
-def _unmet_predicates(
-    space: StateSpace, reached: Iterable[int], ever: Sequence[Event], unreached: Iterable["Member"]
-) -> list[str]:
+def _unmet_predicates(model: Model, ever: Sequence[Event], unreached: Iterable["Member"]) -> list[str]:
     """Return the predicates, with b-thread, whose function accepted no event."""
     known = [by.name for by in unreached]
     met, unmet = set[Any](), dict[Any, str]()
-    for local in map(space.automaton.locals.__getitem__, sorted(reached)):
+    for local in (local for number, local in enumerate(model.locals) if model.met[number]):
         for events in chain.from_iterable(_with_predicate(getattr(local.statement, word)) for word in WORDS):
             key = (local.name, events.kinds, getattr(events.predicate, "__code__", type(events.predicate)))
             if key not in met and any(_matches(events, event) for event in ever):
                 met.add(key)
-            elif not local.environment and not any(name.startswith(local.name) for name in known):
+            elif not local.outside and not any(name.startswith(local.name) for name in known):
                 unmet.setdefault(key, f"{local.name}: {shown(events)}")
     return [said for key, said in unmet.items() if key not in met]
 
@@ -448,45 +445,42 @@ def _with_predicate(events: Any) -> list[Any]:
     return [one for one in sets if isinstance(one, Where) and one.predicate is not None]
 
 
-def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
+def local_states(model: Model) -> tuple[tuple[str, int], ...]:
     """Return the number of local states of the b-threads of each name, most first."""
-    return tuple(Counter(local.name for local in space.automaton.locals).most_common())
+    return tuple(Counter(local.name for local in model.locals).most_common())
 
 
 class Member(NamedTuple):
     """A b-thread in coverage: by name and, if several share it, arguments; started ones by name."""
 
     name: str
-    environment: bool
+    outside: bool
 
 
-def _members(space: StateSpace) -> dict[Member, int]:
-    """Return the first local states (a mask) of each b-thread."""
+def _members(model: Model, advanced: Advanced) -> dict[Member, set[int]]:
+    """Return the first local states of each b-thread."""
     alike: defaultdict[str, list[BThread]] = defaultdict(list)
-    for begun in space.begun:
-        alike[begun.bthread.name].append(begun.bthread)
+    for bthread, _, _ in model.begun:
+        alike[bthread.name].append(bthread)
     several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
-    members: defaultdict[Member, int] = defaultdict(int)
-    started = space.started()
-    for bthread, environment, generations in space.begun:
-        first, *others = generations or ((),)
-        if first:  # else it ended at once
-            name = instance(bthread) if bthread.name in several else bthread.name
-            members[Member(name, environment)] |= mask_of(first)
-        started.update(chain.from_iterable(others))
+    members: defaultdict[Member, set[int]] = defaultdict(set)
+    started = {local for event, by in advanced.items() for at in by for local in _started(model, at, event)}
+    for bthread, outside, first in model.begun:
+        own = [local for local in first[:1] if model.locals[local].name == bthread.name]
+        for local in own:  # else it ended at once
+            members[Member(instance(bthread) if bthread.name in several else bthread.name, outside)].add(local)
+        started.update(first[len(own) :])
     for local in sorted(started):
-        found = space.automaton.locals[local]
-        members[Member(found.name, found.environment)] |= 1 << local
+        members[Member(model.locals[local].name, model.locals[local].outside)].add(local)
     return members
 
 
-def _happens(space: StateSpace, local: int, events: Any) -> bool:
-    numbers = (event for event, concerned in space.advanced.items() if concerned >> local & 1)
-    return any(_matches(events, space.masks.events[event]) for event in numbers)
+def _started(model: Model, local: int, event: int) -> State:
+    move = model.locals[local].moves.get(event)
+    return () if move is None else move.started
 
 
 def _matches(events: Any, event: Event) -> bool:
-    try:
+    with suppress(BaseException):  # it may be the violation
         return contains(events, event)
-    except PredicateError:
-        return False
+    return False

@@ -22,7 +22,6 @@ from bp import (
 )
 from bp.runner import Runner, timer
 from bp.testing import drive, show
-from bp.verification.drawing import draw_states
 from tests.bp.programs import COLD, HOT, Ping, check_refused, says, trace
 from tests.tables import rows
 
@@ -73,8 +72,6 @@ def test_a_b_thread_that_was_not_called_and_a_program_for_a_list_are_refused_whe
     check_refused(
         (lambda: drive(given), r"drive takes called b-threads, for example guard\(\); found"),
         (lambda: draw_bthread(given), r"draw_bthread takes called b-threads, for example guard\(\); found"),
-        (lambda: draw_states(given), r"draw_states takes called b-threads, for example guard\(\); found"),
-        (lambda: draw_states([says(HOT)]), "one by one: unpack a list"),  # type: ignore[arg-type]
         (lambda: bp.replay(program, []), r"bthreads=<BProgram: .*>: give a list, bthreads=\[\.\.\.\]"),
         (lambda: show([says(HOT)]), r"give a program, for example BProgram\(guard\(\)\)"),  # type: ignore[arg-type]
         (lambda: Runner(given), r"give a program, for example BProgram\(guard\(\)\)"),

@@ -37,7 +37,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("reader")
+@pytest.mark.usefixtures("reader", "few_runs")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("document", WITH_CODE, ids=lambda document: document.relative_to(ROOT).as_posix())
 def test_every_code_block_runs(document: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.agent.cli.sessions import Command, Said
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
 
 LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop")
 CONTINUING = ["--option=steering=false", *(f"--option={name}=none" for name in LEFT_OUT)]
@@ -35,7 +35,7 @@ counted = []
 @bthread
 def counts_elsewhere():
     while True:
-        yield sync(wait_for=ToolStarted)
+        yield sync(wait_for=ToolStarted, hot=len(counted) % 3 == 2)
         counted.append(1)
 
 @bthread
@@ -93,7 +93,8 @@ def test_the_loop_as_configured_holds(command: Command) -> None:
 
     assert said.code == 0
     assert said.out.startswith("holds ")
-    assert said.out.endswith(": as configured\n")
+    assert said.out.splitlines()[0].endswith(": as configured")
+    assert said.out.splitlines()[1].strip().startswith("agreed: ")
 
 
 def test_a_protocol_alone_is_verified_with_the_core(command: Command) -> None:
@@ -125,8 +126,7 @@ def test_a_protocol_that_blocks_forever_is_found_with_its_story(verify: Callable
     assert re.findall(
         r"^deadlock: gate requests gate_approved c\d, and hold_the_second_tool blocks it$", said.out, re.M
     )
-    assert re.findall("^(?:  1  |and)", said.out, re.M) == ["  1  ", "and"]  # one of many traces
-    assert said.out.endswith("\nand 4 more; --json prints all of them\n")
+    assert re.findall("^  1  ", said.out, re.M) == ["  1  "]  # one of many traces
 
 
 def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(verify: Callable[..., Said]) -> None:

@@ -368,6 +368,7 @@ SHOWN: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows(("file", "steps", "reason"), SHOWN)
 def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...], reason: str
@@ -384,6 +385,7 @@ def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows("file", ("retail", "airline", "agentspec"))
 def test_the_policies_of_a_file_let_no_run_hang(file: str) -> None:
     result = verify_loop(ABORTED, read_policies(FOLDER / f"{file}.yaml"), examples=FEW_EXAMPLES)
@@ -449,6 +451,7 @@ ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_reques
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows(("policy", "kept"), KEPT)
 def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, kept: BThread) -> None:
     result = verify_loop(STOPPED, [policy], invariants=[kept])
@@ -457,6 +460,7 @@ def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, k
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows("kept", dict.fromkeys(kept for _, kept in KEPT))
 def test_without_the_policy_its_invariant_breaks(kept: BThread) -> None:
     result = verify_loop(ABORTED, invariants=[kept], first=True)
@@ -465,6 +469,7 @@ def test_without_the_policy_its_invariant_breaks(kept: BThread) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows("within", [between("first", "second"), since("first", "second"), since("first")])
 def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
     policies = [no_more_than(1, "first", within=within), eventually("other", after="first", within=within)]
@@ -475,6 +480,7 @@ def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
     policies = [only_after("second", "first", otherwise="ask"), by_constitution(any_verdict)]
 
@@ -494,6 +500,7 @@ FAULTS = (
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @rows("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: Fault) -> None:
     policy, kept = next(each for each in KEPT if each[0].name == fault.bthread and each[1].name == fault.culprit)

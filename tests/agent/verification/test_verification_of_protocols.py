@@ -31,7 +31,7 @@ from tests.agent.protocols.protocol_programs import (
 from tests.agent.verification.many_loops import Loops, few_examples_for, kill_and_resume, not_held, verify_each
 from tests.tables import rows
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
 
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
@@ -71,9 +71,8 @@ def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> No
 
     for label, _, result in verify_each(loops, few_examples_for, max_states=2_000):
         alone = verify_loop(*loops[label], examples=few_examples_for(loops[label][1]), max_states=2_000)
-        assert (result.states, result.transitions, result.verdict) == (alone.states, alone.transitions, alone.verdict)
+        assert (result.states, result.transitions) == (alone.states, alone.transitions)
         assert list(map(tell, result.violations)) == list(map(tell, alone.violations))
-        assert set(result.coverage.never_matched) == set(alone.coverage.never_matched), label
         assert bool(result.violations) == (loops[label][1] == faulty)
 
 

@@ -1,18 +1,15 @@
 """What `verify` finds, and what it does not claim."""
 
-import os
 import re
 import signal
 from itertools import permutations
 from typing import Any, NamedTuple
 
 import pytest
-from attrs import evolve
 
 import bp
 from bp import BThread, BThreadBody, Event, any_of, bthread, event, replay, start, sync, verify, where
 from bp.testing import drive, trace_of
-from bp.verification.drawing import draw_states
 from tests.bp.programs import (
     COLD,
     HOT,
@@ -55,7 +52,7 @@ def test_a_bounded_search_never_holds() -> None:
 
 def test_a_bound_that_is_not_reached_is_no_bound_and_an_empty_program_holds() -> None:
     assert verify(requests(A, 3), max_states=4, max_depth=10).holds
-    assert str(verify()) == "holds: 1 state, 0 transitions"
+    assert str(verify()).startswith("holds: 1 state, 0 transitions\nagreed: ")
 
 
 def test_a_state_met_at_the_depth_bound_and_on_a_shorter_path_is_expanded() -> None:
@@ -76,15 +73,18 @@ def test_a_state_met_at_the_depth_bound_and_on_a_shorter_path_is_expanded() -> N
     assert [violation.trace for violation in found.violations] == [(B, C, HOT)]
 
 
-def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None:
+def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pressed: list[int] = []
+
     @bthread
     def patience() -> BThreadBody:
         for count in range(10):
-            if count == 5:
-                raise KeyboardInterrupt
+            if count == 5 and not pressed:
+                pressed.append(count)
+                signal.raise_signal(signal.SIGINT)
             yield sync(request=A)
 
-    found = verify(patience(), requests(B, 2), fails_after(B, B))
+    found = verify(patience(), requests(B, 2), fails_after(B, B), runs=0)
 
     assert found.bounded
     assert found.interrupted
@@ -93,23 +93,44 @@ def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None
     assert kinds(found) == [("error", "fails_after")]
 
 
-def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
-    """Its calls are no hidden state of the b-thread."""
-
-    def hear(number: int, frame: object) -> None:
-        os.isatty(0)
-        raise KeyboardInterrupt
-
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, BaseException])
+def test_whatever_a_b_thread_raises_is_a_violation(error: type[BaseException]) -> None:
     @bthread
-    def patience() -> BThreadBody:
+    def raises() -> BThreadBody:
         yield sync(request=A)
-        signal.raise_signal(signal.SIGINT)
+        raise error
 
-    before = signal.signal(signal.SIGINT, hear)
-    try:
-        assert verify(patience()).interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def fails(said: Any) -> Any:
+        raise error
+
+    found = verify(raises(), requests(B))
+    asked = verify(requests(Ping(1)), says(sync(block=where(Ping, fails))))
+    instead = verify(says(sync(request=A, otherwise=fails)), keeps_saying(sync(refuse=A, because="no")))
+
+    assert [set(kinds(each)) for each in (found, asked, instead)] == [{("error", "raises")}, *[{("error", "says")}] * 2]
+
+
+def test_the_environment_has_no_otherwise() -> None:
+    asks = says(sync(request=A, otherwise=lambda refusals: B)).named("outside")
+
+    with pytest.raises(bp.VerificationError, match="'outside' of the environment has an otherwise="):
+        verify(environment=[asks])
+
+
+def test_a_name_of_a_plain_event_and_of_a_kind_is_refused() -> None:
+    with pytest.raises(bp.VerificationError, match="'ping' is the name of an event kind and of a plain event"):
+        verify(requests(event("ping")), says(sync(block=Ping)))
+
+
+def test_one_cause_is_one_violation_with_a_count() -> None:
+    counts = [says(*[sync(wait_for=B)] * 3).named(f"counts {n}") for n in range(2)]
+
+    found = verify(requests(A), keeps_saying(sync(wait_for=STOP, block=A)), *counts, possible=[B])
+
+    assert [(violation.kind, violation.trace, violation.count) for violation in found.violations] == [
+        ("deadlock", (), 1), ("deadlock", (B,), 3)
+    ]  # fmt: skip
+    assert str(found.violations[1]).endswith("\n  in 3 ways")
 
 
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,17 +150,14 @@ def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_wrong_argument_is_refused_with_its_name_and_the_cure() -> None:
     check_refused(
-        (lambda: verify(order="both"), "order='both'"),  # type: ignore[arg-type]
         (lambda: verify(requests), "called b-threads"),  # type: ignore[arg-type]
         (lambda: verify(environment=[A]), "called b-threads"),  # type: ignore[list-item]
         (lambda: verify(possible=[Ping]), "possible"),  # type: ignore[list-item]
-        (lambda: verify(requests(A), samples=0), "samples=0"),
-        (lambda: verify(requests(A), samples=10, reduce=True), "leave reduce"),
+        (lambda: verify(requests(A), runs=-1), "runs=-1"),
+        (lambda: verify(requests(A), free="a"), "free='a': give a list"),
         (lambda: verify(environment=requests(A)), r"environment=BThread.*: give a list, environment=\[...\]"),  # type: ignore[arg-type]
         (lambda: verify(possible=A), r"possible=event\('a'\): give a list, possible=\[...\]"),  # type: ignore[arg-type]
         (lambda: verify(possible=Ping), "possible=.*Ping.*: give a list"),  # type: ignore[arg-type]
-        (lambda: draw_states(environment=requests(A)), "environment="),  # type: ignore[arg-type]
-        (lambda: draw_states(possible=A), "possible="),  # type: ignore[arg-type]
         (lambda: replay(requests(A), [A]), "bthreads="),  # type: ignore[arg-type]
         (lambda: replay([requests(A)], A), "trace="),  # type: ignore[arg-type]
         (lambda: replay([requests(A)], [A], requests(A)), "environment="),  # type: ignore[arg-type]
@@ -307,40 +325,11 @@ def test_a_bounded_result_says_which_bthread_has_how_many_local_states() -> None
     assert "local states: counts_for_ever " in str(found)
 
 
-def test_random_runs_find_what_is_wrong_and_never_hold() -> None:
-    program = [counts_for_ever(), requests(B), fails_after(B)]
-
-    found = verify(*program, samples=50, seed=1, max_depth=20)
-    nothing = verify(counts_for_ever(), requests(B), samples=50, max_depth=20)
-
-    assert kinds(found) == [("error", "fails_after")]
-    assert found == verify(*program, samples=50, seed=1, max_depth=20)
-    assert replay(program, found.violations[0].trace).error is not None
-    assert (nothing.runs, nothing.transitions, nothing.holds, bool(nothing)) == (50, 50 * 20, False, False)
-    assert str(nothing).startswith("nothing wrong so far: 50 runs, ")
-
-
-@pytest.mark.slow
-def test_random_runs_find_deadlocks_and_hot_ends_in_every_order() -> None:
-    table = verify(*philosophers(3), samples=500)
-    hot = verify(requests(any_of(A, B)), says(sync(wait_for=B, hot=True)), samples=50)
-
-    assert [violation.kind for violation in table.violations] == ["deadlock"]
-    assert [violation.kind for violation in hot.violations] == ["hot"]
-
-
 def test_a_verification_is_true_when_it_holds_and_everything_was_reached() -> None:
     assert verify(requests(A))
     assert not verify(requests(A), never=A)
     assert not verify(requests(A, 5), max_states=2)
     assert not verify(requests(A), fails_after(B))
-
-
-def test_a_verification_with_unread_code_does_not_hold() -> None:
-    found = evolve(verify(requests(A)), not_looked_into=("helper.inc",))
-
-    assert (found.verdict, found.holds, bool(found)) == ("unchecked", False, False)
-    assert str(found) == "unchecked: 2 states, 1 transition\nnot looked into: helper.inc"
 
 
 def test_a_deadlock_names_who_requests_what_and_who_holds_it_and_why() -> None:
@@ -429,14 +418,6 @@ def test_a_bthread_that_starts_closures_again_and_again_has_finitely_many_states
             yield sync(wait_for=B)
 
     assert verify(starter()).states == 2
-
-
-def test_in_run_order_b_threads_are_started_in_the_turns_of_their_starters() -> None:
-    starts = [says(sync(wait_for=A), start(requests(what).at_priority(0))) for what in (B, C)]
-    program = [requests(A), starts[0], starts[1].at_priority(1), fails_after(B, C)]
-
-    assert [step.event for step in bp.BProgram(*program).run()] == [A, C, B]
-    assert verify(*program, order="run").violations == ()
 
 
 # What is found in small programs: each kind of violation where it is, and none where it is not.
@@ -614,7 +595,7 @@ ENDS = {
     "promised events come in any order": Case(
         (fails_after(A, B).named("one"), fails_after(B, A).named("other")),
         [("error", "one", (A, B)), ("error", "other", (B, A))],
-        {"environment": [requests(A), requests(B)], "order": "run"},
+        {"environment": [requests(A), requests(B)]},
     ),
     "possible events come as often as they like, or never": Case(
         (fails_after(STOP, STOP), says(sync(wait_for=STOP, hot=True))),
@@ -646,19 +627,19 @@ ENDS = {
     "every order of priorities is tried": Case(
         (requests(A).at_priority(5), requests(B), fails_after(B, A)), [("error", "fails_after", (B, A))]
     ),
-    "in run order only that of the scheduler": Case(
-        (requests(A).at_priority(5), requests(B), fails_after(B, A)), [], {"order": "run"}
+    "with players only that of the priority strategy": Case(
+        (requests(A).at_priority(5), requests(B), fails_after(B, A)), [], {"free": []}
+    ),
+    "and what the players choose": Case(
+        (requests(A).at_priority(5), requests(B), requests(any_of(COLD, HOT)).named("x"), fails_after(HOT, A, B)),
+        [("error", "fails_after", (HOT, A, B))],
+        {"free": ["x"], "never": COLD & HOT},
     ),
     "alternatives are tried": Case(
         (requests(any_of(A, B)),), [("never", None, (A,)), ("never", None, (B,))], {"never": [A, B]}
     ),
-    "in run order the first": Case(
-        (requests(any_of(A, B)),), [("never", None, (A,))], {"never": [A, B], "order": "run"}
-    ),
-    "in run order the age of started b-threads is state": Case(
-        (starter(A, B, Ping(1)), starter(B, A, Ping(2)), fails_after(B, A)),
-        [("error", "fails_after", (Ping(2), B, A))],
-        {"order": "run", "environment": [requests(any_of(Ping(1), Ping(2)))]},
+    "of those who are no players the first": Case(
+        (requests(any_of(A, B)),), [("never", None, (A,))], {"never": [A, B], "free": []}
     ),
     "the generator of a statement is kept": Case((closes_over(), requests(Ping(1))), [("deadlock", None, ())]),
 }
@@ -728,10 +709,10 @@ CYCLES = {
     "an alternative is owed nothing": Case(
         (hot_wait(B), keeps_saying(sync(request=any_of(A, B)))), [("hot", "says", (), (A,))]
     ),
-    "in run order the scheduler owes nothing to one that it passes over": Case(
+    "among no players the strategy owes nothing to one that it passes over": Case(
         (says(sync(request=B, hot=True)), keeps_saying(sync(request=A)).at_priority(1)),
         [("hot", "says", (), (A,))],
-        {"order": "run"},
+        {"free": []},
     ),
     "a started b-thread stays hot": Case(
         (says(sync(request=A), start(hot_wait(C).named("child"))), keeps_saying(sync(request=B))),

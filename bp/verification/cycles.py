@@ -34,11 +34,11 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
 
     cyclic: the `cyclic_states` of the search. A node is a state and a hot local state in it.
     """
-    hot = {chr(local) for local, found in enumerate(search.space.automaton.locals) if found.statement.hot}
+    hot = {local for local, found in enumerate(search.model.locals) if found.statement.hot}
     if not hot:
         return
-    edges, offering = _hot_edges(search, cyclic), search.space.selection.offering
-    nodes = ((number, ord(at)) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
+    edges, offering = _hot_edges(search, cyclic), search.model.offering
+    nodes = ((number, at) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
     for component in components(nodes, edges):
         if cycle := _cycle(search, component, edges, cache(lambda node: offering(search.states[node[0]]))):
             number, local = component[0]
@@ -47,13 +47,13 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
 
 def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]:
     """Return a function for the edges of a node: those along which its b-thread stays hot."""
-    space = search.space
+    model = search.model
 
     @cache
     def place_after(local: int, label: int) -> int | None:
         choice = search.choices[label]
-        place = space.place_after(local, choice) if choice.origin != "possible" else None
-        return place if place is not None and space.automaton.locals[place].statement.hot else None
+        place = model.place_after(local, choice) if choice.origin != "possible" else None
+        return place if place is not None and model.locals[place].statement.hot else None
 
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node
@@ -89,7 +89,7 @@ def _cycle(
 
     def unsettled(target: Any, label: int) -> frozenset[int]:
         choice = search.choices[label]
-        return frozenset(local for local in owed & offering(target) if not search.space.advances(local, choice))
+        return frozenset(local for local in owed & offering(target) if not search.model.is_concerned(local, choice))
 
     def leads_on(target: Any, label: int) -> bool:
         return unsettled(target, label) != owed if owed else bool(target == first)
@@ -102,7 +102,7 @@ def _cycle(
             return ()
         owed = unsettled(at, labels[-1])
         walked += labels
-    return tuple(search.space.masks.events[search.choices[label].event] for label in walked)
+    return tuple(search.model.events[search.choices[label].event] for label in walked)
 
 
 def _way(

@@ -1,0 +1,411 @@
+"""Real runs of a program, in copies of the process as it was, to be followed in the model.
+
+A copy is forked before anything has run, and waits for a job: runs by chance, and runs along given traces. It runs the
+b-threads themselves, one after the other, with another seed, a moved clock and another time zone; its first run with
+their own arguments, the others with copies of them, in a process in which they have run before. A copy runs b-threads
+only, leaves by `os._exit`, and is killed by its id when it does not answer in time: then it counts as not run. A fresh
+interpreter, with other hashes, is one more copy where the program can be imported, and the only one without `fork`.
+"""
+
+import marshal
+import os
+import pickle
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from attrs import define, field
+
+from bp.board import alternative_of, offers_of
+from bp.errors import shown
+from bp.events import Event, contains
+from bp.statements import BThread, Refusal, Refusals, Sync, advance, sync
+from bp.verification.looks import look_at, portable
+from bp.verification.model import MOST_STARTS, SILENCE, chosen, copied, let_go, otherwise_of, take_on
+
+MOST_STEPS = 60  # of a run by chance
+PATIENCE = 30.0  # seconds without any run after which a copy is killed
+BEAT = b"."  # what a copy says after each run; no answer begins so
+Key = Any  # what an event or a statement looks like to any process
+
+
+class Program(NamedTuple):
+    """The arguments of `verify` that a run needs."""
+
+    bthreads: Sequence[BThread]
+    environment: Sequence[BThread]
+    possible: Sequence[Event]
+    free: frozenset[str] | None = None
+
+
+class Job(NamedTuple):
+    """The task of a copy: one run for each seed, and one along each trace, within seconds."""
+
+    seeds: Sequence[int]
+    traces: Sequence[Sequence[Key]]
+    seconds: float
+
+
+class Step(NamedTuple):
+    """One step, by numbers: the statements of all b-threads, the selectable events, and the one that happened."""
+
+    standing: tuple[int, ...]
+    selectable: tuple[int, ...]
+    event: int | None
+
+
+class Run(NamedTuple):
+    """One run: its steps, and the names of the b-threads that failed at its end."""
+
+    steps: tuple[Step, ...]
+    failed: tuple[str, ...]
+
+
+class Keys:
+    """Numbers for statements (each with its b-thread) and events, by looks that any process understands."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.texts: list[str] = []
+        self._known: dict[int, tuple[Any, Any]] = {}
+        self._by_looks: dict[Any, int] = {}
+
+    def of_key(self, key: Key, text: str = "") -> int:
+        """Return the number of a key."""
+        number = self.numbers.setdefault(key, len(self.numbers))
+        if number == len(self.texts):
+            self.texts.append(text)
+        return number
+
+    def of(self, value: Any, name: str = "") -> int:
+        """Return the number of an event, or of the statement of the b-thread with this name."""
+        looks = (name, look_at(self._known, value))
+        number = self._by_looks.get(looks)
+        if number is None:
+            number = self._by_looks[looks] = self.of_key(portable(looks), name or shown(value))
+        return number
+
+
+# One run.
+
+
+@define(eq=False)
+class Player:
+    """A b-thread that runs."""
+
+    name: str
+    priority: int
+    outside: bool
+    body: Any
+    statement: Sync
+    number: int  # of its statement
+
+
+@define(eq=False)
+class Play:
+    """A program at work: the rules of the model, on b-threads that live."""
+
+    keys: Keys
+    free: frozenset[str] | None = None
+    players: list[Player] = field(factory=list)
+    failed: list[str] = field(factory=list)
+
+    def begin(self, bthreads: Sequence[BThread], priority: int, outside: bool) -> None:
+        """Begin b-threads, and those that these start."""
+        waiting = [(each, priority) for each in bthreads]
+        for count, (bthread, inherited) in enumerate(waiting):
+            if count > MOST_STARTS:
+                self.failed.append(bthread.name)
+                return
+            own = inherited if bthread.priority is None else bthread.priority
+            try:
+                player = Player(bthread.name, own, outside, bthread.begin(), sync(), -1)
+            except BaseException:
+                self.failed.append(bthread.name)
+                continue
+            waiting += [(child, own) for child in self._advance(player, None)]
+
+    def _advance(self, player: Player, event: Event | None) -> list[BThread]:
+        """Resume one player, and keep it if it goes on; return the b-threads that it starts."""
+        started: list[BThread] = []
+        try:
+            statement = advance(player.body.send, event, take_on, started)
+            if statement is not None:
+                player.statement, player.number = statement, self.keys.of(statement, player.name)
+                self.players.append(player)
+        except BaseException:
+            self._fail(player)
+        return started
+
+    def _fail(self, player: Player) -> None:
+        self.failed.append(player.name)
+        let_go(player.body)
+
+    def take(self, event: Event, taking: set[int]) -> None:
+        """Make an event happen: advance, interrupt and start b-threads, by priority and age."""
+        before, self.players = self.players, []
+        starts = []
+        for player in sorted(before, key=lambda each: -each.priority):
+            said = player.statement
+            try:
+                is_heard, is_over = _has(said.wait_for, event), _has(said.interrupt, event)
+                if is_over:
+                    player.body.close()
+                elif is_heard or event in said.requests or id(player) in taking:
+                    starts.append((self._advance(player, event), player))
+                else:
+                    self.players.append(player)
+            except BaseException:
+                self._fail(player)
+        for started, player in starts:
+            self.begin(started, player.priority, player.outside)
+
+    def selectable(self, possible: Sequence[Event]) -> tuple[list[Event], dict[int, Event]]:
+        """Return what can be selected, and the alternatives by player; note players whose predicates fail."""
+        alternatives: dict[int, Event] = {}
+        inside = self._offered(False, alternatives)
+        if inside:
+            return inside, alternatives
+        return [*self._offered(True, alternatives), *filter(self._is_free, possible)], alternatives
+
+    def _offered(self, outside: bool, alternatives: dict[int, Event]) -> list[Event]:
+        offers: list[tuple[str, int, Sequence[Event]]] = []
+        for player in self.players:
+            said = player.statement
+            if said.requests and player.outside is outside:
+                alternative = alternative_of(said, said.requests, self._is_refused, lambda: self._otherwise(player))  # noqa: B023
+                if alternative is not None:
+                    alternatives[id(player)] = alternative
+                offers.append(
+                    (player.name, player.priority, offers_of(said, said.requests, alternative, self._is_free))
+                )
+        return chosen(offers, None if outside else self.free)
+
+    def _is_refused(self, event: Event) -> bool:
+        refusing = [player for player in self.players if player.statement.refuse is not None]
+        return bool([player for player in refusing if self._asks(player, player.statement.refuse, event)])
+
+    def _is_free(self, event: Event) -> bool:
+        blocking = [player for player in self.players if player.statement.block is not None]
+        blocked = [player for player in blocking if self._asks(player, player.statement.block, event)]
+        return not self._is_refused(event) and not blocked
+
+    def _asks(self, player: Player, events: Any, event: Event) -> bool:
+        try:
+            return _has(events, event)
+        except BaseException:
+            self.failed.append(player.name)
+            raise
+
+    def _otherwise(self, player: Player) -> Event:
+        requests = player.statement.requests
+        by = [other for other in self.players if any(_has(other.statement.refuse, event) for event in requests)]
+        by.sort(key=lambda other: -other.priority)
+        refusals = Refusals(Refusal(other.name, other.statement.because) for other in by)
+        try:
+            return otherwise_of(player.statement, refusals)
+        except BaseException:
+            self.failed.append(player.name)
+            raise
+
+    def close(self) -> None:
+        """Close all generators."""
+        for player in self.players:
+            let_go(player.body)
+
+
+def _has(events: Any, event: Event) -> bool:
+    return events is not None and contains(events, event)
+
+
+def run(program: Program, keys: Keys, chance: random.Random, trace: Sequence[Key] = ()) -> Run:
+    """Run a program along a trace as far as it goes, then by chance."""
+    play, steps, wanted = Play(keys, program.free), list[Step](), [keys.of_key(key) for key in trace]
+    play.begin(program.bthreads, 0, False)
+    play.begin(program.environment, 0, True)
+    try:
+        while not play.failed and len(steps) < (len(trace) or MOST_STEPS):
+            standing = tuple(sorted([player.number for player in play.players]))
+            selectable, alternatives = play.selectable(program.possible)
+            events = {keys.of(event): event for event in selectable}
+            number = wanted[len(steps)] if len(steps) < len(trace) else None
+            if number not in events:
+                number = chance.choice([*events]) if events else None
+            steps.append(Step(standing, tuple(events), number))
+            if number is None:
+                break
+            event = events[number]
+            play.take(event, {by for by, other in alternatives.items() if other == event})
+    except BaseException:
+        if not play.failed:
+            raise
+    finally:
+        play.close()
+    return Run(tuple(steps), tuple(sorted(set(play.failed))))
+
+
+def runs(program: Program, keys: Keys, job: Job) -> Iterator[Run]:
+    """Run a program as often as a job says, the first time with its own arguments."""
+    until, along = time.process_time() + job.seconds, [(0, trace) for trace in job.traces]
+    by_chance, untouched = [(seed, ()) for seed in job.seeds], copy_of(program)
+    for number, (seed, trace) in enumerate((*by_chance[:1], *along, *by_chance[1:])):
+        if time.process_time() > until:
+            return
+        random.seed(seed)
+        yield run(program if number == 0 else copy_of(untouched), keys, random.Random(seed), trace)
+
+
+def copy_of(program: Program) -> Program:
+    """Return a program whose b-threads have arguments of their own, shared as they were."""
+    bthreads, count = copied(*program.bthreads, *program.environment), len(program.bthreads)
+    return program._replace(bthreads=bthreads[:count], environment=bthreads[count:])
+
+
+# Copies.
+
+
+class Answer(NamedTuple):
+    """The runs of a copy, and the keys and texts behind its numbers."""
+
+    keys: Sequence[Key]
+    texts: Sequence[str]
+    runs: Sequence[Run]
+
+
+def answer(program: Program, job: Job, beat: Callable[[], Any] = lambda: None) -> Answer:
+    """Run a job in this process; `beat` is called after each run."""
+    keys, found = Keys(), list[Run]()
+    for each in runs(program, keys, job):
+        found.append(each)
+        beat()
+    return Answer(tuple(keys.numbers), tuple(keys.texts), found)
+
+
+class Copy(NamedTuple):
+    """A process that waits for a job: its id, and where the job and its answer go."""
+
+    pid: int
+    jobs: int
+    answers: int
+    process: Any = None  # of a fresh interpreter
+
+    def send(self, job: Job) -> None:
+        """Give it its job."""
+        with suppress(OSError), open(self.jobs, "wb") as file:
+            plain: Any = tuple(job)
+            marshal.dump(plain, file)
+
+    def end(self) -> None:
+        """Kill it by its id, unless it has ended."""
+        for descriptor in (self.jobs, self.answers):
+            with suppress(OSError):
+                os.close(descriptor)
+        with suppress(ChildProcessError, ProcessLookupError):
+            if os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+
+
+def forked(program: Program, number: int, others: Sequence[Copy]) -> Copy | None:
+    """Return a copy of this process, or None where there is no `fork`; `others`: earlier ones."""
+    if not hasattr(os, "fork"):
+        return None
+    (job, to_job), (from_answer, to_answer) = os.pipe(), os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # beside threads: the copy runs b-threads only
+        pid = os.fork()
+    if pid == 0:
+        try:
+            for descriptor in (to_job, from_answer, *(each for copy in others for each in (copy.jobs, copy.answers))):
+                with suppress(OSError):
+                    os.close(descriptor)
+            _move_clock(number)
+            _serve(lambda: program, job, to_answer, os.getppid())
+        finally:
+            os._exit(0)
+    os.close(job)
+    os.close(to_answer)
+    return Copy(pid, to_job, from_answer)
+
+
+def fresh(program: Program) -> Copy | None:
+    """Return a fresh interpreter with other hashes; None if it cannot import the program."""
+    try:
+        data = pickle.dumps(program)
+    except Exception:  # such as a local function
+        return None
+    if b"__main__" in data or not sys.executable:
+        return None
+    path = os.pathsep.join([os.getcwd() if each == "" else each for each in sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from bp.verification.trials import serve; serve()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "20"},
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError):
+        process.stdin.write(data)
+        process.stdin.flush()
+    return Copy(process.pid, os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()), process)
+
+
+def serve() -> None:
+    """Take a program and a job from the standard input, and answer on the standard output."""
+    source, target = os.dup(0), os.dup(1)
+
+    def program() -> Program:
+        with open(source, "rb", buffering=0, closefd=False) as file:
+            found: Program = pickle.load(file)
+        return found
+
+    _serve(program, source, target, os.getppid())
+
+
+def _serve(program: Callable[[], Program], source: int, target: int, parent: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    sys.stdout = sys.stderr = SILENCE
+    known = program()
+    while not select.select([source], [], [], 1.0)[0]:
+        if os.getppid() != parent:
+            return
+    with open(source, "rb") as file:
+        job = Job(*marshal.load(file))
+    with open(target, "wb") as file:
+        keys, texts, found = answer(known, job, lambda: os.write(target, BEAT))
+        plain: Any = (keys, texts, tuple((tuple(map(tuple, steps)), failed) for steps, failed in found))
+        marshal.dump(plain, file)
+
+
+def _move_clock(days: int) -> None:
+    for name, unit in (("time", 1), ("monotonic", 1), ("perf_counter", 1), ("time_ns", 10**9), ("monotonic_ns", 10**9)):
+        now, later = getattr(time, name), days * 86_461 * unit
+        setattr(time, name, lambda now=now, later=later: now() + later)
+    os.environ["TZ"] = f"UTC{days * 5 % 24 - 12:+d}"
+    time.tzset()
+
+
+def collected(copies: Sequence[Copy], patience: float) -> Iterator[Answer]:
+    """Yield the answers of copies, until none has said anything for seconds; then all of them have ended."""
+    data: dict[int, bytes] = {copy.answers: b"" for copy in copies}
+    waiting = set(data)
+    while waiting and (ready := select.select([*waiting], [], [], patience)[0]):
+        for descriptor in ready:
+            part = os.read(descriptor, 1 << 20)
+            data[descriptor] += part
+            if not part:
+                waiting.remove(descriptor)
+    for copy in copies:
+        copy.end()
+        with suppress(EOFError, ValueError, TypeError):
+            keys, texts, found = marshal.loads(data[copy.answers].lstrip(BEAT))
+            yield Answer(keys, texts, [Run(tuple(Step(*step) for step in steps), failed) for steps, failed in found])
