@@ -1,5 +1,7 @@
 """Verdicts, the checks that are made of them, and what is read from an action: risk, mentions, variables."""
 
+from attrs import evolve
+
 from constitution import (
     POLICIES,
     Action,
@@ -13,6 +15,7 @@ from constitution import (
     create_gate_check,
     effects_of,
     is_dangerous_command,
+    judge,
     judge_command,
 )
 from tests.tables import rows
@@ -200,3 +203,31 @@ PLAIN = "X DATABASE_URL PWD OLDPWD USER TERM NODE_ENV DEBUG VIRTUAL_ENV PATHS HO
 def test_variables_of_shells_and_everyday_programs_change_commands_and_plain_ones_do_not() -> None:
     assert [name for name in CHANGING.split() if not changes_commands(name)] == []
     assert [name for name in PLAIN.split() if changes_commands(name)] == []
+
+
+@rows(
+    ("command", "reaches"),
+    [
+        ("git clone -q . copy", False),
+        ("git clone ./lib copy", False),
+        ("git clone file:///ws/lib copy", False),
+        ("git clone host:lib", True),
+        ("git clone .x:lib", True),
+        ("git clone --depth 1 https://example.com/lib", True),
+        ("git clone $(cat where)", True),
+        ('git clone "$1"', True),
+    ],
+)
+def test_a_clone_reaches_the_network_unless_its_source_is_plainly_a_folder(command: str, reaches: bool) -> None:
+    effects = effects_of(Action("bash", "write", "/ws", "/ws", "/home/me", command=command))
+
+    assert ("network" in {effect.kind for effect in effects}) is reaches
+
+
+def test_all_of_a_workspace_that_is_kept_may_be_deleted_where_nothing_else_can_be() -> None:
+    kept = Action("bash", "write", "/ws", "/ws", "/home/me", command="rm -rf .", sandbox="bubblewrap", kept=("/ws",))
+
+    assert judge(kept, POLICIES["default"]).allowed
+    assert not judge(evolve(kept, kept=()), POLICIES["default"]).allowed
+    assert not judge(evolve(kept, command="rm -rf ~"), POLICIES["default"]).allowed
+    assert not judge(evolve(kept, command="rm -rf .git"), POLICIES["default"]).allowed
