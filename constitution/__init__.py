@@ -13,13 +13,11 @@ and `special_programs`, the few that need code; `judge`, effects to a verdict; `
 of the user.
 """
 
-from constitution.action import Action, PathUse
-from constitution.command_rules import CommandRule, read_command_rule
-from constitution.grants import flaws_of, grants_for
+from constitution.action import Action
+from constitution.command_rules import CommandRule
 from constitution.judge import (
     check_safety,
     classify_risk,
-    commands_of,
     create_gate_check,
     effects_of,
     is_dangerous_command,
@@ -27,7 +25,6 @@ from constitution.judge import (
     judge_command,
 )
 from constitution.places import Place, is_path_safe
-from constitution.programs import changes_commands
 from constitution.rules import (
     DEFAULT,
     DENIED_PATHS,
@@ -37,8 +34,6 @@ from constitution.rules import (
     Effect,
     Policy,
     Rule,
-    denials,
-    read_rule,
 )
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
 
@@ -54,24 +49,16 @@ __all__ = [
     "Effect",
     "Evidence",
     "Level",
-    "PathUse",
     "Place",
     "Policy",
     "Rule",
     "Verdict",
-    "changes_commands",
     "check_safety",
     "classify_risk",
-    "commands_of",
     "create_gate_check",
-    "denials",
     "effects_of",
-    "flaws_of",
-    "grants_for",
     "is_dangerous_command",
     "is_path_safe",
     "judge",
     "judge_command",
-    "read_command_rule",
-    "read_rule",
 ]

@@ -8,7 +8,7 @@ machine is a connection.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import product
+from itertools import pairwise, product
 
 from attrs import frozen
 
@@ -163,7 +163,8 @@ class Walk:
         other, self.state = self.state, self.state.copy()
         started, outer, self.in_function = len(self.commands), self.in_function, True
         self.node(node.body, UNKNOWN)
-        if any(command.argv[:1] == (node.name,) for command in self.commands[started:]):
+        own = [each.argv for each in self.commands[started:]]
+        if any(now[:1] == (node.name,) and before[1:] != now for before, now in pairwise([(), *own])):
             self.title = node.name
             self.add("exhaust")
         self.state, self.in_function = other, outer
@@ -283,10 +284,12 @@ class Walk:
         if not known(word) or "*" in word or "?" in word:
             self.add("fetched_code" if FETCHED in word else "unknown_command")
             return UNKNOWN
+        name = self.program(word)
         if word in self.state.functions:
             text = self.state.variables.get(f"alias {word}", ("",))[0].split()
-            return self.invoke([*text, *argv[1:]], stdin) if text and text[0] != word else UNKNOWN
-        name = self.program(word)
+            output = self.invoke([*text, *argv[1:]], stdin) if text and text[0] != word else UNKNOWN
+            if name is None or not (programs.knows(name) or name in self.special):
+                return output  # else the program may run all the same: `command`, `env`, `unset -f`, no alias expansion
         if name is None:
             return self.run(word)
         if len(argv) == 2 and argv[1] in programs.ASKS_FOR_HELP and (programs.knows(name) or name in self.special):

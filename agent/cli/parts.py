@@ -21,7 +21,8 @@ from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
 from agent.tools.output import size_in_words
 from agent.tools.sandbox.sandbox import LEVELS, LIMITS, RESOURCES, achieved, open_at, why_not
-from constitution import Rule, denials
+from constitution import Rule
+from constitution.rules import denials
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]

@@ -28,7 +28,8 @@ from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
 from agent.vocabulary.messages import INCLUDED, Image, UserMessage
 from bp import Event
-from constitution import Action, CommandRule, Policy, Verdict, grants_for, judge
+from constitution import Action, CommandRule, Policy, Verdict, judge
+from constitution.grants import grants_for
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two checks whether the terminal is ours again

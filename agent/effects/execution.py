@@ -29,8 +29,10 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import ToolResult
 from bp.runner import Broken, Effect
-from constitution import Action, PathUse, commands_of, effects_of
+from constitution import Action, effects_of
 from constitution import Effect as ActionEffect
+from constitution.action import PathUse
+from constitution.judge import commands_of
 from constitution.places import is_within
 
 OVER = AbortAsked | DeadlineReached  # one object, so that the runner evaluates it once for all calls under way

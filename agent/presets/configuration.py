@@ -14,8 +14,10 @@ from agent.presets import PRESETS, preset_named
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.vocabulary.errors import meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
-from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule, flaws_of, read_command_rule, read_rule
-from constitution.rules import NEVER
+from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule
+from constitution.command_rules import read_command_rule
+from constitution.grants import flaws_of
+from constitution.rules import NEVER, read_rule
 
 # Configurations
 

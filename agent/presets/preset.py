@@ -53,8 +53,10 @@ from agent.tools.work import objective_tools
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
-from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
+from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict
+from constitution.command_rules import read_command_rule
 from constitution.places import checked_path
+from constitution.rules import read_rule
 
 IN_WORDS: dict[Any, str] = {
     int: "a whole number",

@@ -20,8 +20,8 @@ from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import Action, Effect, Level, PathUse, Verdict, effects_of
-from constitution.action import Category
+from constitution import Action, Effect, Level, Verdict, effects_of
+from constitution.action import Category, PathUse
 
 ANYTHING = frozenset({"unreadable", "unknown_command", "unknown_code", "code", "fetched_code", "remote"})
 """Kinds of effects whose consequences cannot be known."""

@@ -29,7 +29,7 @@ from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
 from agent.vocabulary.messages import ToolResult
 from bp import Event
-from constitution import changes_commands
+from constitution.programs import changes_commands
 
 MOST_BYTES = 16 * 1024 * 1024  # of the state file of a shell
 LONGEST_VALUE = 64 * 1024  # characters

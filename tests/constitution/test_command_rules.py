@@ -3,18 +3,9 @@
 import pytest
 from attrs import evolve
 
-from constitution import (
-    DEFAULT,
-    GATED,
-    POLICIES,
-    Action,
-    CommandRule,
-    Level,
-    flaws_of,
-    grants_for,
-    judge,
-    read_command_rule,
-)
+from constitution import DEFAULT, GATED, POLICIES, Action, CommandRule, Level, judge
+from constitution.command_rules import read_command_rule
+from constitution.grants import flaws_of, grants_for
 from constitution.verdict import Verdict
 from tests.tables import rows
 

@@ -14,18 +14,17 @@ from constitution import (
     Action,
     Effect,
     Level,
-    PathUse,
     Policy,
     Rule,
     classify_risk,
-    denials,
     effects_of,
     judge,
     judge_command,
     programs,
 )
+from constitution.action import PathUse
 from constitution.places import Place, most_sensitive, places
-from constitution.rules import NEVER, effect_rules, group
+from constitution.rules import NEVER, denials, effect_rules, group
 from tests.constitution.corpora import commands
 from tests.tables import rows
 

@@ -4,18 +4,8 @@ from itertools import product
 
 from attrs import evolve
 
-from constitution import (
-    DEFAULT,
-    GATED,
-    POLICIES,
-    Action,
-    Level,
-    PathUse,
-    Policy,
-    is_path_safe,
-    judge,
-    judge_command,
-)
+from constitution import DEFAULT, GATED, POLICIES, Action, Level, Policy, is_path_safe, judge, judge_command
+from constitution.action import PathUse
 from constitution.places import absolute, is_within
 from tests.tables import rows
 

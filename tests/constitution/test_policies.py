@@ -3,21 +3,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from constitution import (
-    DEFAULT,
-    GATED,
-    POLICIES,
-    Action,
-    Level,
-    PathUse,
-    Policy,
-    judge,
-    judge_command,
-    read_rule,
-)
-from constitution.action import Category
+from constitution import DEFAULT, GATED, POLICIES, Action, Level, Policy, judge, judge_command
+from constitution.action import Category, PathUse
 from constitution.places import places
-from constitution.rules import effect_rules, kinds_named, old_names, places_named
+from constitution.rules import effect_rules, kinds_named, old_names, places_named, read_rule
 from tests.tables import rows
 
 WORKSPACE = POLICIES["workspace"]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constitution import Action, commands_of, effects_of
+from constitution import Action, effects_of
+from constitution.judge import commands_of
 from constitution.places import FOUND
 from tests.constitution.corpora import commands
 from tests.differential.fuzz import allowed_although_it_runs, texts

@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from constitution import GATED, Action, Level, PathUse, Policy, Verdict, judge
+from constitution import GATED, Action, Level, Policy, Verdict, judge
+from constitution.action import PathUse
 
 Meaning = Literal["shell", "python", "path", "url"]
 

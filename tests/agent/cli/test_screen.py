@@ -28,7 +28,8 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage, ToolResult, Usage
 from bp import Event, Step
-from constitution import Action, PathUse
+from constitution import Action
+from constitution.action import PathUse
 from tests.tables import rows
 
 

@@ -39,7 +39,8 @@ from agent.vocabulary.messages import (
     UserMessage,
 )
 from bp import Event
-from constitution import Action, PathUse
+from constitution import Action
+from constitution.action import PathUse
 from tests.agent.threads.loops import committed, message
 
 A, B, C = (ToolCall(id, "note") for id in "abc")

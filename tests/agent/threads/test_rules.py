@@ -65,7 +65,8 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import ToolResult, Usage
 from agent.vocabulary.reasons import Declined, Ending, Flaw, FollowUpWaits, Steered, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
-from constitution import GRANTED, POLICIES, Action, Level, PathUse, Verdict
+from constitution import GRANTED, POLICIES, Action, Level, Verdict
+from constitution.action import PathUse
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, described, drafted, finished, message
 from tests.tables import rows
 
