@@ -210,7 +210,7 @@ class Board:
         Raises EventSetError for a predicate or an `otherwise` that fails.
         """
         if self._stale:
-            self._update_alternatives()
+            self.update_alternatives()
         while (queue := self._first_queue()) is not None:
             event = queue[0].event
             if (holder := self.holder_of(event)) is None:
@@ -249,7 +249,7 @@ class Board:
 
         Raises EventSetError.
         """
-        self._update_alternatives()
+        self.update_alternatives()
         found: dict[Event, Running] = {}
         for running in sorted(self.requesters, key=_rank):
             for event in self.offered_by(running):
@@ -279,7 +279,7 @@ class Board:
             if not kinds.isdisjoint(requested):
                 self._stale[running] = None
 
-    def _update_alternatives(self) -> None:
+    def update_alternatives(self) -> None:
         """Judge the stale requests. Raises EventSetError."""
         stale, self._stale = self._stale, {}
         for running in stale:
