@@ -154,7 +154,7 @@ def searched(search: Search, endless: bool, began: float, trials: Trials | None 
     return Verification(
         len(search.states), len(search.targets), found.all(), bounded, time.perf_counter() - began,
         agreed=Agreement() if trials is None else trials.agreement(model),
-        coverage=coverage_of(model, {choice.event for choice in search.choices}, found.never, found.withheld.values()),
+        coverage=coverage_of(model),
         local_states=local_states(model),
         interrupted=search.interrupted,
     )  # fmt: skip
