@@ -214,6 +214,7 @@ def test_a_graph_is_told_as_dot_json_and_svg_which_notebooks_show() -> None:
     assert json.loads(graph.json())["edges"][0] == {"source": 0, "target": 1, "label": "hot"}
     texts = [element.text for element in ElementTree.fromstring(graph._repr_svg_()).iter() if element.text]
     assert {"wait for hot", "block cold", "hot", "cold"} <= set(texts)
+    assert "<svg" in draw_bthread(says()).svg()
 
 
 def test_an_event_set_is_drawn_by_its_name() -> None:
