@@ -1,7 +1,6 @@
 """Real runs followed in the model: where they disagree, a b-thread is not a function of its events."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from attrs import frozen
@@ -10,6 +9,7 @@ from bp.errors import shown
 from bp.events import Event
 from bp.verification.looks import VerificationError
 from bp.verification.model import Choice, Failure, Model, State
+from bp.verification.report import few
 from bp.verification.search import Edge, Search
 from bp.verification.trials import (
     PATIENCE,
@@ -85,11 +85,6 @@ class Trials:
         """End all copies."""
         for copy in (*self._copies, *self._fresh):
             copy.end()
-            if copy.process is not None:
-                for file in (copy.process.stdin, copy.process.stdout):
-                    with suppress(OSError):
-                        file.close()
-                copy.process.returncode = 0  # it was waited for
         self._copies, self._fresh = [], []
 
     def before(self, model: Model) -> None:
@@ -164,7 +159,7 @@ class Trials:
             failing = failing or self._failing_at(tuple(sorted([local for local, _ in members])), run)
         if bool(failing) != bool(run.failed):
             failed = run.failed or "none"
-            raise disagreement(f"after {few(map(shown, trace))}: failed is {failed}, expected {few(failing)}")
+            raise disagreement(f"after {few(map(shown, trace))}: failed is {failed}, expected {few(failing) or 'none'}")
 
     def _failing_at(self, state: State, run: Run) -> list[str]:
         """Return the b-thread whose predicate fails in a state, if a run ended there."""
@@ -178,7 +173,7 @@ class Trials:
     def _compare(self, number: int, state: State, standing: list[int], selectable: set[int]) -> None:
         expected = self._choices_in(state)
         if selectable != expected.keys():
-            texts = [few(self._keys.texts[each] for each in sorted(them)) for them in (selectable, expected)]
+            texts = [few(self._keys.texts[each] for each in sorted(them)) or "none" for them in (selectable, expected)]
             raise disagreement(f"step {number}: selectable are {texts[0]}, expected {texts[1]}")
         if tuple(sorted(standing)) != (where := self._standing_in(state)):
             names = few(dict.fromkeys(self._keys.texts[each] for each in {*standing}.symmetric_difference(where)))
@@ -271,12 +266,6 @@ class Trials:
     def _gain(self, search: Search, number: int, step: Edge, missing: dict[int, set[int]]) -> int:
         event = search.choices[step[1]].event
         return len(missing[event].intersection(search.states[number])) if missing.get(event) else 0
-
-
-def few(texts: Iterable[str], most: int = 6) -> str:
-    """Return some texts in a line."""
-    found = list(texts)
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or "none"
 
 
 def disagreement(found: str) -> VerificationError:

@@ -7,13 +7,11 @@ only, leaves by `os._exit`, and is killed by its id when it does not answer in t
 interpreter, with other hashes, is one more copy where the program can be imported, and the only one without `fork`.
 """
 
-import marshal
 import os
 import pickle
 import random
 import select
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -214,13 +212,11 @@ class Copy(NamedTuple):
     pid: int
     jobs: int
     answers: int
-    process: Any = None  # of a fresh interpreter
 
     def send(self, job: Job) -> None:
         """Give it its job."""
         with suppress(OSError), open(self.jobs, "wb") as file:
-            plain: Any = tuple(job)
-            marshal.dump(plain, file)
+            pickle.dump(job, file)
 
     def end(self) -> None:
         """Kill it by its id, unless it has ended."""
@@ -264,17 +260,22 @@ def fresh(program: Program) -> Copy | None:
     if b"__main__" in data or not sys.executable:
         return None
     path = os.pathsep.join([os.getcwd() if each == "" else each for each in sys.path])
-    process = subprocess.Popen(
+    (job, to_job), (from_answer, to_answer) = os.pipe(), os.pipe()
+    pid = os.posix_spawn(
+        sys.executable,
         [sys.executable, "-c", "from bp.verification.trials import serve; serve()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "20"},
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
+        {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "20"},
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, job, 0),
+            (os.POSIX_SPAWN_DUP2, to_answer, 1),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ],
+    )
+    os.close(job)
+    os.close(to_answer)
     with suppress(OSError):
-        process.stdin.write(data)
-        process.stdin.flush()
-    return Copy(process.pid, os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()), process)
+        os.write(to_job, data)
+    return Copy(pid, to_job, from_answer)
 
 
 def serve() -> None:
@@ -299,11 +300,9 @@ def _serve(program: Callable[[], Program], source: int, target: int, parent: int
         if os.getppid() != parent:
             return
     with open(source, "rb") as file:
-        job = Job(*marshal.load(file))
+        job = pickle.load(file)
     with open(target, "wb") as file:
-        keys, texts, found = answer(known, job, lambda: os.write(target, BEAT))
-        plain: Any = (keys, texts, tuple((tuple(map(tuple, steps)), failed) for steps, failed in found))
-        marshal.dump(plain, file)
+        pickle.dump(answer(known, job, lambda: os.write(target, BEAT)), file)
 
 
 def _move_clock(days: int) -> None:
@@ -326,6 +325,5 @@ def collected(copies: Sequence[Copy], patience: float) -> Iterator[Answer]:
                 waiting.remove(descriptor)
     for copy in copies:
         copy.end()
-        with suppress(EOFError, ValueError, TypeError):
-            keys, texts, found = marshal.loads(data[copy.answers].lstrip(BEAT))
-            yield Answer(keys, texts, [Run(tuple(Step(*step) for step in steps), failed) for steps, failed in found])
+        with suppress(EOFError, pickle.UnpicklingError):
+            yield pickle.loads(data[copy.answers].lstrip(BEAT))
