@@ -1,6 +1,6 @@
 """Real runs followed in the model: where they disagree, a b-thread is not a function of its events."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -10,7 +10,7 @@ from bp.events import Event
 from bp.verification.looks import VerificationError
 from bp.verification.model import Choice, Failure, Model, State
 from bp.verification.report import few
-from bp.verification.search import Edge, Search
+from bp.verification.search import Search, way
 from bp.verification.trials import (
     PATIENCE,
     Answer,
@@ -228,44 +228,27 @@ class Trials:
             for event in local.moves:
                 if (number, event) not in self.made:
                     missing.setdefault(event, set()).add(number)
+
+        def is_missing(number: int, _: int, label: int) -> bool:
+            return not missing.get(search.choices[label].event, set()).isdisjoint(search.states[number])
+
         left = TOURS
         for number in range(len(search.states) if missing else 0):
-            for step in search.steps(number):
-                if left > 0 and self._gain(search, number, step, missing):
-                    tour = (*search.path(number), *self._tour(search, number, step, missing))
-                    left -= len(tour)
-                    yield tour
+            while left > 0 and any(is_missing(number, *step) for step in search.steps(number)):
+                tour = (*search.path(number), *self._tour(search, number, missing, is_missing))
+                left -= len(tour)
+                yield tour
 
-    def _tour(self, search: Search, number: int, step: Edge, missing: dict[int, set[int]]) -> Iterator[Event]:
-        way: list[tuple[int, Edge]] = [(number, step)]
-        while way:
-            for at, (target, label) in way:
+    def _tour(
+        self, search: Search, number: int, missing: dict[int, set[int]], is_missing: Callable[[int, int, int], bool]
+    ) -> Iterator[Event]:
+        """Yield the events of a way through missing moves, each near the one before."""
+        while labels := way(number, search.steps, is_missing, NEAR)[0]:
+            for label in labels:
                 event = search.choices[label].event
-                missing.get(event, set()).difference_update(search.states[at])
+                missing.get(event, set()).difference_update(search.states[number])
                 yield self.model.events[event]
-                number = target
-            way = self._way(search, number, missing)
-
-    def _way(self, search: Search, start: int, missing: dict[int, set[int]]) -> list[tuple[int, Edge]]:
-        """Return the steps from a state to the nearest one with a missing move; none if it is not near."""
-        before: dict[int, Any] = {start: None}
-        for number in (near := [start]):
-            steps = search.steps(number)
-            gains = [self._gain(search, number, step, missing) for step in steps]
-            if any(gains):
-                way = [(number, steps[gains.index(max(gains))])]
-                while before[way[0][0]] is not None:
-                    way.insert(0, before[way[0][0]])
-                return way
-            for step in steps:
-                if step[0] not in before and len(near) < NEAR:
-                    before[step[0]] = (number, step)
-                    near.append(step[0])
-        return []
-
-    def _gain(self, search: Search, number: int, step: Edge, missing: dict[int, set[int]]) -> int:
-        event = search.choices[step[1]].event
-        return len(missing[event].intersection(search.states[number])) if missing.get(event) else 0
+                number = next(target for target, other in search.steps(number) if other == label)
 
 
 def disagreement(found: str) -> VerificationError:
