@@ -17,13 +17,13 @@ keys: itself, its kinds, None, and its values in each combination of fields that
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
-from bp.errors import EventSetError
+from bp.errors import EventSetError, shortened
 from bp.events import Event, PredicateError, Test, check_kind
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
@@ -39,6 +39,14 @@ class Blocker(NamedTuple):
 
     bthread: str
     because: Any = None
+
+    def __str__(self) -> str:
+        return self.bthread if self.because is None else f"{self.bthread} (because {shortened(repr(self.because))})"
+
+
+def held_by(blockers: Iterable[Blocker]) -> str:
+    """Return the b-threads that hold an event back in words, each once."""
+    return f"held by {', '.join(dict.fromkeys(map(str, blockers))) or 'no b-thread'}"
 
 
 def alternative_of(

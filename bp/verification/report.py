@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
+from bp.board import Blocker, held_by
 from bp.errors import listed, shortened, shown
 from bp.events import Event, PredicateError, Union, Where, as_event_set, contains
 from bp.statements import BThread
@@ -61,7 +62,7 @@ class Violation:
     trace: Trace
     message: str
     bthread: str | None = None
-    blockers: tuple[tuple[str, Event, tuple[tuple[str, Any], ...]], ...] = ()
+    blockers: tuple[tuple[str, Event, tuple[Blocker, ...]], ...] = ()
     cycle: Trace = ()
     story: tuple[Happened, ...] = field(default=(), repr=False)
     where: str = ""
@@ -168,7 +169,7 @@ class Violations:
         for local in blocked:
             for event in model.locals[local].statement.requests:
                 wishes.append((model.locals[local].name, event, model.blockers(members, event)))
-                held = f"requests {shown(event)}, held by {cast.holders(event)}"
+                held = f"requests {shown(event)}, {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
         if coming := few(shown(model.events[choice.event]) for choice in possible):
             told.append(f"only what is possible and not promised can come: {coming}")
@@ -219,7 +220,7 @@ class Cast:
 
     def holders(self, event: Event) -> str:
         """Return the names of the b-threads that block or refuse an event at the end, and why."""
-        return _held(self._model.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
+        return held_by(self._model.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
 
     def _take(self, event: Event) -> None:
         model, number = self._model, self._model.number(event)
@@ -289,11 +290,6 @@ def few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """Return the first `most` texts in a line, and the number of others."""
     first, more = (texts := list(texts))[:most], len(texts) - most
     return between.join([*first, f"and {more} more"] if more > 0 else first)
-
-
-def _held(blockers: Iterable[tuple[str, Any]]) -> str:
-    told = [name if because is None else f"{name} (because {shortened(repr(because))})" for name, because in blockers]
-    return ", ".join(told) or "no b-thread"
 
 
 def _line_of(error: BaseException) -> str:
