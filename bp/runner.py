@@ -23,7 +23,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from enum import Enum
 from math import inf
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import anyio
 from attrs import NOTHING, define, field, fields, frozen, has
@@ -31,7 +31,7 @@ from attrs import NOTHING, define, field, fields, frozen, has
 from bp.board import held_by
 from bp.errors import BProgramError, Deadlock, EffectError, listed, shown
 from bp.events import NONE, Event, EventKind, as_event_set, contains
-from bp.program import BProgram, Step, WhenBlocked, check_program
+from bp.program import BProgram, Step, WhenBlocked, check_post, check_program
 from bp.statements import Sync, as_list
 
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
@@ -313,10 +313,7 @@ class Runner:
 
         Raises TypeError for an invalid event.
         """
-        if not isinstance(event, Event):
-            raise TypeError(f"post({event!r}): only events can be posted")
-        if when_blocked not in get_args(WhenBlocked):
-            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
+        check_post(event, when_blocked)
         self._inbox.append((event, when_blocked))
         self._wakeup.set()
 

@@ -69,8 +69,7 @@ class Trials:
         self._keys = Keys()
         self._standing: dict[State, tuple[int, ...]] = {}
         self._choices: dict[State, dict[int, Choice]] = {}
-        self._events: dict[int, int] = {}  # the numbers of keys, by event and by local state
-        self._statements: dict[int, int] = {}
+        self._statements: dict[int, int] = {}  # the numbers of keys, by local state
         self._each = -(-runs // COPIES)
         self._copies: list[Copy] = []
         self._fresh: list[Copy] = []
@@ -185,13 +184,8 @@ class Trials:
                 choices = self.model.choices(state)
             except Failure:
                 choices = ()
-            self._choices[state] = {self._key_of(choice.event): choice for choice in choices}
+            self._choices[state] = {self._keys.of(self.model.events[choice.event]): choice for choice in choices}
         return self._choices[state]
-
-    def _key_of(self, event: int) -> int:
-        if event not in self._events:
-            self._events[event] = self._keys.of(self.model.events[event])
-        return self._events[event]
 
     def _standing_in(self, state: State) -> tuple[int, ...]:
         if state not in self._standing:

@@ -292,14 +292,6 @@ class Model:
                 raise
         return local.moves[event]
 
-    def advanced(self) -> dict[int, set[int]]:
-        """Return by event the local states that it advanced or interrupted."""
-        found: defaultdict[int, set[int]] = defaultdict(set)
-        for number, local in enumerate(self.locals):
-            for event in (*local.moves, *local.failures):
-                found[event].add(number)
-        return found
-
     def _computed(self, local: Local, event: int) -> Move:
         first, *others = local.paths
         if self.contains(local.statement.interrupt, event, local.name):

@@ -316,7 +316,6 @@ def _contains(events: Any, event: Event) -> bool:
 
 # Coverage: the parts of a program that a verification never reached.
 
-Advanced = dict[int, set[int]]  # by event: the local states that it advanced or interrupted
 WORDS = ("wait_for", "block", "refuse", "interrupt")  # parameters of a statement with event sets
 MOST = 10  # items in one line
 
@@ -348,9 +347,8 @@ def coverage_of(model: Model) -> Coverage:
     """Return the coverage of the examined states of a program."""
     if model.failures:
         return Coverage()
-    advanced = model.advanced()
-    moved = set(chain.from_iterable(advanced.values()))
-    idle = {member: locals_ for member, locals_ in _members(model, advanced).items() if not moved & locals_}
+    moved = {number for number, local in enumerate(model.locals) if local.moves or local.failures}
+    idle = {member: locals_ for member, locals_ in _members(model).items() if not moved & locals_}
     silent = [by.name for by, locals_ in idle.items() if by.outside and any(model.requests[at] for at in locals_)]
     unreached = [
         by.name for by, locals_ in idle.items() if not by.outside and not any(_is_touched(model, at) for at in locals_)
@@ -399,14 +397,14 @@ class Member(NamedTuple):
     outside: bool
 
 
-def _members(model: Model, advanced: Advanced) -> dict[Member, set[int]]:
+def _members(model: Model) -> dict[Member, set[int]]:
     """Return the first local states of each b-thread."""
     alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for bthread, _, _ in model.begun:
         alike[bthread.name].append(bthread)
     several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, set[int]] = defaultdict(set)
-    started = {local for event, by in advanced.items() for at in by for local in _started(model, at, event)}
+    started = {new for local in model.locals for move in local.moves.values() for new in move.started}
     for bthread, outside, first in model.begun:
         own = [local for local in first[:1] if model.locals[local].name == bthread.name]
         for local in own:  # else it ended at once
@@ -415,11 +413,6 @@ def _members(model: Model, advanced: Advanced) -> dict[Member, set[int]]:
     for local in sorted(started):
         members[Member(model.locals[local].name, model.locals[local].outside)].add(local)
     return members
-
-
-def _started(model: Model, local: int, event: int) -> State:
-    move = model.locals[local].moves.get(event)
-    return () if move is None else move.started
 
 
 def _matches(events: Any, event: Event) -> bool:
