@@ -1,10 +1,10 @@
 """Real runs of a program, in copies of the process as it was, to be followed in the model.
 
 A copy is forked before anything has run, and waits for a job: runs by chance, and runs along given traces. It runs the
-b-threads themselves, one after the other, with another seed, a moved clock and another time zone; its first run with
-their own arguments, the others with copies of them, in a process in which they have run before. A copy runs b-threads
-only, leaves by `os._exit`, and is killed by its id when it does not answer in time: then it counts as not run. A fresh
-interpreter, with other hashes, is one more copy where the program can be imported, and the only one without `fork`.
+b-threads on the board and the scheduler of the engine, with another seed, a moved clock and another time zone; its
+first run with their own arguments, the others with copies of them, in a process in which they have run before. A copy
+runs b-threads only, leaves by `os._exit`, and is killed by its id when it does not answer in time: then it counts as
+not run. A fresh interpreter, with other hashes, is one more copy where the program can be imported.
 """
 
 import os
@@ -257,7 +257,7 @@ def fresh(program: Program) -> Copy | None:
         data = pickle.dumps(program)
     except Exception:  # such as a local function
         return None
-    if b"__main__" in data or not sys.executable:
+    if b"__main__" in data or not sys.executable or not hasattr(os, "posix_spawn"):
         return None
     path = os.pathsep.join([os.getcwd() if each == "" else each for each in sys.path])
     (job, to_job), (from_answer, to_answer) = os.pipe(), os.pipe()
