@@ -17,13 +17,13 @@ keys: itself, its kinds, None, and its values in each combination of fields that
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
-from bp.errors import EventSetError
+from bp.errors import EventSetError, shortened
 from bp.events import Event, PredicateError, Test, check_kind
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
@@ -39,6 +39,14 @@ class Blocker(NamedTuple):
 
     bthread: str
     because: Any = None
+
+    def __str__(self) -> str:
+        return self.bthread if self.because is None else f"{self.bthread} (because {shortened(repr(self.because))})"
+
+
+def held_by(blockers: Iterable[Blocker]) -> str:
+    """Return the b-threads that hold an event back in words, each once."""
+    return f"held by {', '.join(dict.fromkeys(map(str, blockers))) or 'no b-thread'}"
 
 
 def alternative_of(
@@ -210,7 +218,7 @@ class Board:
         Raises EventSetError for a predicate or an `otherwise` that fails.
         """
         if self._stale:
-            self._update_alternatives()
+            self.update_alternatives()
         while (queue := self._first_queue()) is not None:
             event = queue[0].event
             if (holder := self.holder_of(event)) is None:
@@ -249,7 +257,7 @@ class Board:
 
         Raises EventSetError.
         """
-        self._update_alternatives()
+        self.update_alternatives()
         found: dict[Event, Running] = {}
         for running in sorted(self.requesters, key=_rank):
             for event in self.offered_by(running):
@@ -279,7 +287,7 @@ class Board:
             if not kinds.isdisjoint(requested):
                 self._stale[running] = None
 
-    def _update_alternatives(self) -> None:
+    def update_alternatives(self) -> None:
         """Judge the stale requests. Raises EventSetError."""
         stale, self._stale = self._stale, {}
         for running in stale:

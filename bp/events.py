@@ -402,26 +402,22 @@ def _ask(kinds: tuple[Any, ...], predicate: Callable[[Any], bool], event: Any) -
 
 def union(*members: Any) -> Any:
     """Return the union: flat, without repetitions; of no members, `NONE`."""
-    flat = _flat(members, Union)
-    if ALL in flat:
-        return ALL
-    return NONE if not flat else next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
+    return _combined(Union, members, NONE, ALL)
 
 
 def intersection(*members: Any) -> Any:
     """Return the intersection: flat, without repetitions; of no members, `ALL`."""
-    flat = _flat(members, Intersection)
-    if NONE in flat:
-        return NONE
-    return ALL if not flat else next(iter(flat)) if len(flat) == 1 else Intersection(tuple(flat))
+    return _combined(Intersection, members, ALL, NONE)
 
 
-def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> dict[Any, None]:
-    """Return the members, with those of nested sets of the same sort."""
-    found: dict[Any, None] = {}
+def _combined(sort: type[Union] | type[Intersection], members: tuple[Any, ...], empty: Any, absorbing: Any) -> Any:
+    """Return a set of the members, with those of nested sets of the same sort."""
+    flat: dict[Any, None] = {}
     for member in map(as_event_set, members):
-        found.update(dict.fromkeys(member.members if isinstance(member, sort) else (member,)))
-    return found
+        flat.update(dict.fromkeys(member.members if isinstance(member, sort) else (member,)))
+    if absorbing in flat:
+        return absorbing
+    return sort(tuple(flat)) if len(flat) > 1 else next(iter(flat), empty)
 
 
 def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **fields: Any) -> Any:

@@ -15,7 +15,7 @@ and its generators are closed, youngest first. The rules are decided one by one 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 from attrs import define
 
@@ -341,10 +341,7 @@ class BProgram:
         Raises TypeError for an invalid event and for a name that is another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.
         """
-        if not isinstance(event, Event):
-            raise TypeError(f"post({event!r}): only events can be posted")
-        if when_blocked not in ("keep", "drop", "reject"):
-            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
+        check_post(event, when_blocked)
         self._check_usable()
         if self._scheduler.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
@@ -516,6 +513,14 @@ class BProgram:
 
 def _candidates(offers: Mapping[Event, Running]) -> tuple[Candidate, ...]:
     return tuple(Candidate(event, by.name, by.priority, by.age) for event, by in offers.items())
+
+
+def check_post(event: Any, when_blocked: Any) -> None:
+    """Raise TypeError for anything but an event, and for an unknown word."""
+    if not isinstance(event, Event):
+        raise TypeError(f"post({event!r}): only events can be posted")
+    if when_blocked not in get_args(WhenBlocked):
+        raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
 
 
 def check_program(given: Any) -> None:

@@ -70,8 +70,8 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
     trace: events, for example of a violation, or the steps of a run; of steps, requesters and answered refusals are
     compared too. environment: the environment b-threads of `verify`.
     """
-    left, outside = list(reversed(as_list("trace", trace))), map(_outside, as_list("environment", environment))
-    program = BProgram(*as_list("bthreads", bthreads), *outside)
+    left = list(reversed(as_list("trace", trace)))
+    program = BProgram(*as_list("bthreads", bthreads), *map(outside, as_list("environment", environment)))
     steps: list[Step] = []
     try:
         divergence = _take(program, left, steps)
@@ -120,7 +120,7 @@ class OutsideName(str):
     __slots__ = ()
 
 
-def _outside(bthread: BThread) -> BThread:
+def outside(bthread: BThread) -> BThread:
     """Return a b-thread of the environment with an `OutsideName`; those that it starts get one, too."""
     return evolve(bthread, function=_starting_outside, args=(bthread,), kwargs={}, name=OutsideName(bthread.name))
 
@@ -134,7 +134,7 @@ def _starting_outside(bthread: BThread) -> BThreadBody:
                 said = body.send(heard)
             except StopIteration:
                 return
-            heard = yield start(*map(_outside, said)) if type(said) is Start else said
+            heard = yield start(*map(outside, said)) if type(said) is Start else said
 
 
 def _difference(recorded: Event | Step, step: Step) -> str:

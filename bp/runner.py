@@ -22,16 +22,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from enum import Enum
-from functools import partial
 from math import inf
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import anyio
 from attrs import NOTHING, define, field, fields, frozen, has
 
-from bp.errors import BProgramError, Deadlock, EffectError, listed, shortened, shown
+from bp.board import held_by
+from bp.errors import BProgramError, Deadlock, EffectError, listed, shown
 from bp.events import NONE, Event, EventKind, as_event_set, contains
-from bp.program import BProgram, Step, WhenBlocked, check_program
+from bp.program import BProgram, Step, WhenBlocked, check_post, check_program
 from bp.statements import Sync, as_list
 
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
@@ -194,7 +194,7 @@ class Wakeup:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._wake: Callable[[], None] | None = None  # while a task waits
+        self._wake: Callable[[], Any] | None = None  # while a task waits
         self._call_soon: Callable[..., Any]  # thread-safe scheduling in its event loop
 
     def set(self) -> None:
@@ -210,20 +210,17 @@ class Wakeup:
         if self._is_set:
             self._is_set = False
             return
-        trio = _trio_that_runs_here()  # not `anyio.Event`, which looks the event loop up at each call
-        news: Any
+        trio, news = _trio_that_runs_here(), anyio.Event()
         if trio is not None:
-            news, self._call_soon = sys.modules["trio"].Event(), trio.current_trio_token().run_sync_soon
-            self._wake = news.set
+            self._call_soon = trio.current_trio_token().run_sync_soon
         else:
             import asyncio
 
-            loop = asyncio.get_running_loop()
-            news, self._call_soon = loop.create_future(), loop.call_soon_threadsafe
-            self._wake = partial(_resolve, news)
+            self._call_soon = asyncio.get_running_loop().call_soon_threadsafe
+        self._wake = news.set
         try:
             if not self._is_set:
-                await (news if trio is None else news.wait())
+                await news.wait()
         finally:
             self._wake = None
             self._is_set = False
@@ -316,10 +313,7 @@ class Runner:
 
         Raises TypeError for an invalid event.
         """
-        if not isinstance(event, Event):
-            raise TypeError(f"post({event!r}): only events can be posted")
-        if when_blocked not in get_args(WhenBlocked):
-            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
+        check_post(event, when_blocked)
         self._inbox.append((event, when_blocked))
         self._wakeup.set()
 
@@ -518,13 +512,8 @@ class Runner:
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
-    blockers = {
-        blocker.bthread + (f" ({shortened(str(blocker.because))})" if blocker.because is not None else "")
-        for event in statement.requests
-        for blocker in program.blockers(event)
-    }
-    requests = ", ".join(map(shown, statement.requests))
-    return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'no b-thread'}"
+    blockers = (blocker for event in statement.requests for blocker in program.blockers(event))
+    return f"{name!r} requests {', '.join(map(shown, statement.requests))}, {held_by(blockers)}"
 
 
 _TASKS: set[Any] = set()
@@ -548,12 +537,6 @@ def _keep(task: Any) -> None:
     if hasattr(task, "add_done_callback"):
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
-
-
-def _resolve(future: Any) -> None:
-    """Resolve a future of asyncio, unless it is done."""
-    if not future.done():
-        future.set_result(None)
 
 
 def _trio_that_runs_here() -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
+from bp.board import held_by
 from bp.errors import shown
 from bp.events import Event, contains
 from bp.program import BProgram, Step, check_program
@@ -94,8 +95,8 @@ def _row(program: BProgram, statement: Sync) -> dict[str, str]:
 
 
 def _held(program: BProgram, event: Event) -> str:
-    by = ", ".join(f"{by.bthread}: {by.because}" if by.because else by.bthread for by in program.blockers(event))
-    return by and f" (held by {by})"
+    blockers = program.blockers(event)
+    return f" ({held_by(blockers)})" if blockers else ""
 
 
 def _steps_of(

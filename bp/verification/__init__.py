@@ -15,10 +15,8 @@ never "holds"; neither does a program with a b-thread that was never reached, or
     drawing         a b-thread as a graph
 """
 
-import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from attrs import field, frozen
@@ -154,7 +152,7 @@ def searched(search: Search, endless: bool, began: float, trials: Trials | None 
     return Verification(
         len(search.states), len(search.targets), found.all(), bounded, time.perf_counter() - began,
         agreed=Agreement() if trials is None else trials.agreement(model),
-        coverage=coverage_of(model, {choice.event for choice in search.choices}, found.never, found.withheld.values()),
+        coverage=coverage_of(model),
         local_states=local_states(model),
         interrupted=search.interrupted,
     )  # fmt: skip
@@ -169,8 +167,7 @@ def _run(search: Search, endless: bool, trials: Trials | None) -> bool:
         for failure in search.model.failures:
             search.violations.failed(failure, tuple)
         if not search.model.failures:
-            with _few_collections():
-                _search(search, endless)
+            _search(search, endless)
         is_whole = True
     except FirstFound:
         pass
@@ -190,17 +187,6 @@ def _search(search: Search, endless: bool) -> None:
         search.violations.hot(local, lambda: search.path(number), cycle)  # noqa: B023 - called at once
     for number, cycle in endless_components(search, cyclic) if endless else ():
         search.violations.endless(number, search.path(number), cycle)
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Collect cyclic garbage rarely: a search keeps its objects, and each collection traverses all of them."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(100_000, before[0]) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,7 +1,6 @@
 """Real runs followed in the model: where they disagree, a b-thread is not a function of its events."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -10,7 +9,8 @@ from bp.errors import shown
 from bp.events import Event
 from bp.verification.looks import VerificationError
 from bp.verification.model import Choice, Failure, Model, State
-from bp.verification.search import Edge, Search
+from bp.verification.report import few
+from bp.verification.search import Search, way
 from bp.verification.trials import (
     PATIENCE,
     Answer,
@@ -69,8 +69,7 @@ class Trials:
         self._keys = Keys()
         self._standing: dict[State, tuple[int, ...]] = {}
         self._choices: dict[State, dict[int, Choice]] = {}
-        self._events: dict[int, int] = {}  # the numbers of keys, by event and by local state
-        self._statements: dict[int, int] = {}
+        self._statements: dict[int, int] = {}  # the numbers of keys, by local state
         self._each = -(-runs // COPIES)
         self._copies: list[Copy] = []
         self._fresh: list[Copy] = []
@@ -85,11 +84,6 @@ class Trials:
         """End all copies."""
         for copy in (*self._copies, *self._fresh):
             copy.end()
-            if copy.process is not None:
-                for file in (copy.process.stdin, copy.process.stdout):
-                    with suppress(OSError):
-                        file.close()
-                copy.process.returncode = 0  # it was waited for
         self._copies, self._fresh = [], []
 
     def before(self, model: Model) -> None:
@@ -146,7 +140,7 @@ class Trials:
     def _follow(self, run: Run, ours: Sequence[int]) -> None:
         """Follow one run. Raises VerificationError where it is not as the model says."""
         members: list[tuple[int, Any]] = [(local, None) for local in self.model.initial]
-        failing = {failure.name for failure in self.model.failures}
+        failing = [failure.name for failure in self.model.failures]
         trace: list[Event] = []
         for number, step in enumerate(run.steps, start=1):
             state = tuple(sorted([local for local, _ in members]))
@@ -156,28 +150,29 @@ class Trials:
                 break
             choice = self._choices[state][ours[step.event]]
             trace.append(self.model.events[choice.event])
-            failing = {failure.name for failure in self.model.failures_on(state, choice).values()}
+            failing = [failure.name for failure in self.model.failures_on(state, choice).values()]
             if failing:
                 break
             members = [after for member in members for after in self._moved(member, choice)]
         else:
             failing = failing or self._failing_at(tuple(sorted([local for local, _ in members])), run)
-        if bool(failing) != bool(run.failed) or not failing.issuperset(failing & set(run.failed)):
-            raise disagreement(f"after {few(map(shown, trace))}: failed are {few(run.failed)}, expected {few(failing)}")
+        if bool(failing) != bool(run.failed):
+            failed = run.failed or "none"
+            raise disagreement(f"after {few(map(shown, trace))}: failed is {failed}, expected {few(failing) or 'none'}")
 
-    def _failing_at(self, state: State, run: Run) -> set[str]:
+    def _failing_at(self, state: State, run: Run) -> list[str]:
         """Return the b-thread whose predicate fails in a state, if a run ended there."""
         try:
             if run.failed:
                 self.model.choices(state)
         except Failure as failure:
-            return {failure.name}
-        return set()
+            return [failure.name]
+        return []
 
     def _compare(self, number: int, state: State, standing: list[int], selectable: set[int]) -> None:
         expected = self._choices_in(state)
         if selectable != expected.keys():
-            texts = [few(self._keys.texts[each] for each in sorted(them)) for them in (selectable, expected)]
+            texts = [few(self._keys.texts[each] for each in sorted(them)) or "none" for them in (selectable, expected)]
             raise disagreement(f"step {number}: selectable are {texts[0]}, expected {texts[1]}")
         if tuple(sorted(standing)) != (where := self._standing_in(state)):
             names = few(dict.fromkeys(self._keys.texts[each] for each in {*standing}.symmetric_difference(where)))
@@ -189,13 +184,8 @@ class Trials:
                 choices = self.model.choices(state)
             except Failure:
                 choices = ()
-            self._choices[state] = {self._key_of(choice.event): choice for choice in choices}
+            self._choices[state] = {self._keys.of(self.model.events[choice.event]): choice for choice in choices}
         return self._choices[state]
-
-    def _key_of(self, event: int) -> int:
-        if event not in self._events:
-            self._events[event] = self._keys.of(self.model.events[event])
-        return self._events[event]
 
     def _standing_in(self, state: State) -> tuple[int, ...]:
         if state not in self._standing:
@@ -232,50 +222,27 @@ class Trials:
             for event in local.moves:
                 if (number, event) not in self.made:
                     missing.setdefault(event, set()).add(number)
+
+        def is_missing(number: int, _: int, label: int) -> bool:
+            return not missing.get(search.choices[label].event, set()).isdisjoint(search.states[number])
+
         left = TOURS
         for number in range(len(search.states) if missing else 0):
-            for step in search.steps(number):
-                if left > 0 and self._gain(search, number, step, missing):
-                    tour = (*search.path(number), *self._tour(search, number, step, missing))
-                    left -= len(tour)
-                    yield tour
+            while left > 0 and any(is_missing(number, *step) for step in search.steps(number)):
+                tour = (*search.path(number), *self._tour(search, number, missing, is_missing))
+                left -= len(tour)
+                yield tour
 
-    def _tour(self, search: Search, number: int, step: Edge, missing: dict[int, set[int]]) -> Iterator[Event]:
-        way: list[tuple[int, Edge]] = [(number, step)]
-        while way:
-            for at, (target, label) in way:
+    def _tour(
+        self, search: Search, number: int, missing: dict[int, set[int]], is_missing: Callable[[int, int, int], bool]
+    ) -> Iterator[Event]:
+        """Yield the events of a way through missing moves, each near the one before."""
+        while labels := way(number, search.steps, is_missing, NEAR)[0]:
+            for label in labels:
                 event = search.choices[label].event
-                missing.get(event, set()).difference_update(search.states[at])
+                missing.get(event, set()).difference_update(search.states[number])
                 yield self.model.events[event]
-                number = target
-            way = self._way(search, number, missing)
-
-    def _way(self, search: Search, start: int, missing: dict[int, set[int]]) -> list[tuple[int, Edge]]:
-        """Return the steps from a state to the nearest one with a missing move; none if it is not near."""
-        before: dict[int, Any] = {start: None}
-        for number in (near := [start]):
-            steps = search.steps(number)
-            gains = [self._gain(search, number, step, missing) for step in steps]
-            if any(gains):
-                way = [(number, steps[gains.index(max(gains))])]
-                while before[way[0][0]] is not None:
-                    way.insert(0, before[way[0][0]])
-                return way
-            for step in steps:
-                if step[0] not in before and len(near) < NEAR:
-                    before[step[0]] = (number, step)
-                    near.append(step[0])
-        return []
-
-    def _gain(self, search: Search, number: int, step: Edge, missing: dict[int, set[int]]) -> int:
-        event = search.choices[step[1]].event
-        return len(missing[event].intersection(search.states[number])) if missing.get(event) else 0
-
-
-def few(texts: Iterable[str], most: int = 6) -> str:
-    """Return some texts in a line."""
-    found = list(texts)
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "") or "none"
+                number = next(target for target, other in search.steps(number) if other == label)
 
 
 def disagreement(found: str) -> VerificationError:

@@ -9,14 +9,13 @@ not edges here.
 Most states lie on no cycle. So the cyclic states are found first, and only these are examined further.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Set
 from functools import cache
 from itertools import chain
 from typing import Any
 
 from bp.events import Event
-from bp.verification.search import Edge, Node, Search, components
+from bp.verification.search import Edge, Node, Search, components, way
 
 
 def cyclic_states(search: Search) -> Set[int]:
@@ -91,38 +90,18 @@ def _cycle(
         choice = search.choices[label]
         return frozenset(local for local in owed & offering(target) if not search.model.is_concerned(local, choice))
 
-    def leads_on(target: Any, label: int) -> bool:
+    def leads_on(_: Any, target: Any, label: int) -> bool:
         return unsettled(target, label) != owed if owed else bool(target == first)
+
+    def inner(node: Any) -> list[Edge]:
+        return [step for step in edges(node) if step[0] in inside]
 
     first, inside = component[0], set(component)
     owed, at, walked = offering(first), first, list[int]()
     while owed or at != first or not walked:
-        labels, at = _way(at, inside, edges, leads_on)
+        labels, at = way(at, inner, leads_on)
         if not labels:
             return ()
         owed = unsettled(at, labels[-1])
         walked += labels
     return tuple(search.model.events[search.choices[label].event] for label in walked)
-
-
-def _way(
-    start: Any, inside: set[Any], edges: Callable[[Any], list[Edge]], is_wanted: Callable[[Any, int], bool]
-) -> tuple[list[int], Any]:
-    """Return the labels of a shortest path whose last edge is wanted, and its target; none if there is none."""
-    ways: dict[Any, tuple[Any, ...]] = {start: ()}  # by node: the last label, and the path before it
-    waiting = deque([start])
-    while waiting:
-        node = waiting.popleft()
-        for target, label in edges(node):
-            if target not in inside:
-                continue
-            if is_wanted(target, label):
-                labels, way = [label], ways[node]
-                while way:
-                    labels.append(way[0])
-                    way = way[1]
-                return labels[::-1], target
-            if target not in ways:
-                ways[target] = (label, ways[node])
-                waiting.append(target)
-    return [], start

@@ -6,17 +6,19 @@ A graph can be had as a Mermaid flowchart, as dot, as SVG and as JSON; notebooks
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from html import escape
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, tostring
 
 import attrs
 from attrs import frozen
 
-from bp.errors import shown
+from bp.errors import shortened, shown
 from bp.events import Event
 from bp.statements import BThread, Sync, as_list, check_bthreads
 from bp.verification.model import Choice, Failure, Model
 
-WIDTH, HEIGHT, LINE = 260, 110, 16  # of a node's place, and of a line of text, in pixels
+LETTER, LINE, ROW = 7, 16, 30  # pixels: of a letter, of a line, between rows
+LONGEST = 40  # characters of an event
 
 
 @frozen
@@ -68,61 +70,104 @@ class Graph:
         return json.dumps(attrs.asdict(self), ensure_ascii=False)
 
     def svg(self) -> str:
-        """Return the graph as a picture: each node in the column of its distance from the start."""
-        places = self._places()
-        across, down = (1 + max(part, default=0) for part in zip(*places, strict=True)) if places else (1, 1)
-        lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{across * WIDTH}" height="{down * HEIGHT}" '
-            'font-family="sans-serif" font-size="12">',
-            '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
-            '<path d="M0 0L8 4L0 8z"/></marker></defs>',
-        ]
-        lines += [line for edge in self.edges for line in _arrow(places[edge.source], places[edge.target], edge.label)]
-        lines += [line for node, place in zip(self.nodes, places, strict=True) for line in _box(node, place)]
-        return "\n".join([*lines, "</svg>"]) + "\n"
+        """Return the graph as a picture."""
+        picture = self.picture()
+        picture.set("xmlns", "http://www.w3.org/2000/svg")
+        return tostring(picture, encoding="unicode") + "\n"
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def _places(self) -> list[tuple[int, int]]:
-        """Return column and row of each node."""
-        targets: defaultdict[int, list[int]] = defaultdict(list)
+    def picture(self, here: int | None = None) -> Element:
+        """Return the graph as an SVG element; the node `here` is marked."""
+        places = self._places()
+        labels: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
         for edge in self.edges:
-            targets[edge.source].append(edge.target)
-        column = {0: 0}
+            labels[edge.source, edge.target].append(edge.label)
+        arrows = [
+            _arrow(places[source], places[target], shortened(", ".join(dict.fromkeys(said)), LONGEST), number % 5)
+            for number, ((source, target), said) in enumerate(labels.items())
+        ]
+        boxes = [_box(node, places[at], f"state-{at}", is_here=at == here) for at, node in enumerate(self.nodes)]
+        width = max((place.right for place in places), default=0) + 60
+        height = max((place.bottom for place in places), default=0) + 120
+        return _element("svg", *arrows, *boxes, role="img", width=width, height=height, font_size=12)
+
+    def _places(self) -> list["Place"]:
+        """Return the place of each node: in the column of its distance from the start, as large as its label."""
+        columns, x = self._columns(), 10
+        places: dict[int, Place] = {}
+        for column in range(max(columns, default=0) + 1):
+            y, right = 20, x
+            for number, node in enumerate(self.nodes):
+                if columns[number] == column:
+                    lines = node.label.split("\n")
+                    place = places[number] = Place(
+                        x, y, x + max(map(len, lines)) * LETTER + 16, y + len(lines) * LINE + 10
+                    )
+                    y, right = place.bottom + ROW, max(right, place.right)
+            ahead = [len(edge.label) for edge in self.edges if columns[edge.source] == column < columns[edge.target]]
+            x = right + min(max(ahead, default=0), LONGEST) * 6 + 36
+        return [places[number] for number in range(len(self.nodes))]
+
+    def _columns(self) -> list[int]:
+        columns = {0: 0}
         for node in (order := [0]):
-            for target in targets[node]:
-                if target not in column:
-                    column[target] = column[node] + 1
-                    order.append(target)
-        rows: defaultdict[int, int] = defaultdict(int)
-        places = []
-        for number in range(len(self.nodes)):
-            at = column.get(number, 0)
-            places.append((at, rows[at]))
-            rows[at] += 1
-        return places
+            for edge in self.edges:
+                if edge.source == node and edge.target not in columns:
+                    columns[edge.target] = columns[node] + 1
+                    order.append(edge.target)
+        return [columns.get(number, 0) for number in range(len(self.nodes))]
 
 
-def _box(node: Node, place: tuple[int, int]) -> list[str]:
-    x, y = place[0] * WIDTH + 10, place[1] * HEIGHT + 20
-    lines, color = node.label.split("\n"), "#c00" if node.bad else "#333"
-    box = f'<rect x="{x}" y="{y}" width="{WIDTH - 90}" height="{LINE * len(lines) + 8}" rx="{0 if node.end else 6}" '
-    texts = [f'<text x="{x + 6}" y="{y + LINE * at + LINE}">{escape(line)}</text>' for at, line in enumerate(lines)]
-    return [f'{box}fill="#fff" stroke="{color}"/>', *texts]
+class Place(NamedTuple):
+    """The place of a node in a picture, in pixels."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def middle(self) -> int:
+        """Its height in the middle."""
+        return (self.top + self.bottom) // 2
 
 
-def _arrow(source: tuple[int, int], target: tuple[int, int], label: str) -> list[str]:
-    """Draw an arrow to the right straight, others as a bow below the boxes."""
-    x, y = source[0] * WIDTH + WIDTH - 80, source[1] * HEIGHT + 34
-    to_x, to_y = target[0] * WIDTH + 10, target[1] * HEIGHT + 34
-    bow = 0 if to_x > x else 60
-    path = f"M{x} {y}C{x + 40} {y + bow} {to_x - 40} {to_y + bow} {to_x} {to_y}"
-    at = f'x="{(x + to_x) // 2 - 30}" y="{(y + to_y) // 2 + bow * 3 // 4 - 4}"'
-    return [
-        f'<path d="{path}" fill="none" stroke="#666" marker-end="url(#tip)"/>',
-        f'<text {at} fill="#666">{escape(label)}</text>',
-    ]
+def _element(tag: str, *children: Element, text: str = "", **attributes: Any) -> Element:
+    named = {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()}
+    made = Element(tag, {name: value for name, value in named.items() if value})
+    made.text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    made.extend(children)
+    return made
+
+
+def _box(node: Node, place: Place, name: str, *, is_here: bool) -> Element:
+    left, top, right, bottom = place
+    look: dict[str, Any] = {
+        "fill": "#fff",
+        "stroke": "#c00" if node.bad else "#333",
+        "stroke_width": 3 if node.end or is_here else 1,
+    }
+    box = _element("rect", x=left, y=top, width=right - left, height=bottom - top, rx=5, **look)
+    lines = enumerate(node.label.split("\n"), start=1)
+    texts = [_element("text", text=line, x=left + 8, y=top + 1 + LINE * number) for number, line in lines]
+    sorts = [sort for sort, holds in (("bad", node.bad), ("end", node.end), ("here", is_here)) if holds]
+    return _element("g", box, *texts, class_=" ".join(sorts), id=name)
+
+
+def _arrow(source: Place, target: Place, label: str, depth: int) -> Element:
+    """Draw an arrow from the right side of a box to the left side of another; one that leads back is a bow below."""
+    x, y, to_x, to_y = source.right, source.middle, target.left, target.middle
+    low = max(source.bottom, target.bottom) + 40 + 12 * depth
+    bend, to_bend, at = (y, to_y, y + (to_y - y) * 7 // 10) if to_x > x else (low, low, low - 20)
+    line = f"M{x} {y}C{x + 40} {bend} {to_x - 40} {to_bend} {to_x} {to_y}"
+    return _element(
+        "g",
+        _element("path", d=line, fill="none", stroke="#666"),
+        _element("circle", cx=to_x, cy=to_y, r=3, fill="#666"),
+        _element("text", text=label, x=min(x, to_x) + 10, y=at - 4, fill="#666", class_="label"),
+    )
 
 
 def draw_bthread(

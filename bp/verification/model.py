@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from attrs import define, evolve, field
 
-from bp.board import alternative_of, offers_of
+from bp.board import Blocker, alternative_of, offers_of
 from bp.errors import BProgramError
 from bp.events import Event, check_kind, contains
 from bp.payload import freeze
@@ -292,14 +292,6 @@ class Model:
                 raise
         return local.moves[event]
 
-    def advanced(self) -> dict[int, set[int]]:
-        """Return by event the local states that it advanced or interrupted."""
-        found: defaultdict[int, set[int]] = defaultdict(set)
-        for number, local in enumerate(self.locals):
-            for event in (*local.moves, *local.failures):
-                found[event].add(number)
-        return found
-
     def _computed(self, local: Local, event: int) -> Move:
         first, *others = local.paths
         if self.contains(local.statement.interrupt, event, local.name):
@@ -484,14 +476,14 @@ class Model:
                 found[local] = failure
         return found
 
-    def blockers(self, members: Iterable[tuple[str, int]], event: Event) -> tuple[tuple[str, Any], ...]:
-        """Return the names of those that block or refuse an event, and why, among names with local states."""
-        number, found = self.number(event), list[tuple[str, Any]]()
+    def blockers(self, members: Iterable[tuple[str, int]], event: Event) -> tuple[Blocker, ...]:
+        """Return those that block or refuse an event, and why, among names with local states."""
+        number, found = self.number(event), list[Blocker]()
         for name, local in members:
             self._stopped((local,), 1 << number)
             if self.stops[local] >> number & 1:
                 is_refused = self.refuses[local] >> number & 1
-                found.append((name, self.locals[local].statement.because if is_refused else None))
+                found.append(Blocker(name, self.locals[local].statement.because if is_refused else None))
         return tuple(dict.fromkeys(found))
 
 

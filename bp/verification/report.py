@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
+from bp.board import Blocker, held_by
 from bp.errors import listed, shortened, shown
 from bp.events import Event, PredicateError, Union, Where, as_event_set, contains
 from bp.statements import BThread
@@ -61,7 +62,7 @@ class Violation:
     trace: Trace
     message: str
     bthread: str | None = None
-    blockers: tuple[tuple[str, Event, tuple[tuple[str, Any], ...]], ...] = ()
+    blockers: tuple[tuple[str, Event, tuple[Blocker, ...]], ...] = ()
     cycle: Trace = ()
     story: tuple[Happened, ...] = field(default=(), repr=False)
     where: str = ""
@@ -91,8 +92,7 @@ class FirstFound(Exception):
 class Violations:
     """The violations of a program: one for each culprit and last event; the first is kept, with a shortest trace.
 
-    `withheld`: by b-thread and event, promised events that are held back where no event can come. Traces are given as
-    functions, since most are not needed.
+    Traces are given as functions, since most are not needed.
     """
 
     def __init__(self, model: Model, never: Any, *, first: bool = False) -> None:
@@ -101,7 +101,6 @@ class Violations:
         `first`: raise FirstFound at a violation.
         """
         self.found: dict[Any, Violation] = {}
-        self.withheld: dict[tuple[str, Event], str] = {}
         self.never = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
         self.model = model
         self._counts: Counter[Any] = Counter()
@@ -125,10 +124,7 @@ class Violations:
         Every request in it is held back. possible: events that can still come.
         """
         model = self.model
-        held = [local for local in dict.fromkeys(state) if model.requests[local]]
-        blocked = [local for local in held if local not in model.outside]
-        if not possible and len(held) > len(blocked):
-            self._note_withheld(state, [local for local in held if local in model.outside])
+        blocked = [local for local in dict.fromkeys(state) if model.requests[local] and local not in model.outside]
         if blocked:
             events = trace()
             key = ("deadlock", frozenset(model.locals[local].name for local in blocked), events[-1:])
@@ -173,20 +169,11 @@ class Violations:
         for local in blocked:
             for event in model.locals[local].statement.requests:
                 wishes.append((model.locals[local].name, event, model.blockers(members, event)))
-                held = f"requests {shown(event)}, held by {cast.holders(event)}"
+                held = f"requests {shown(event)}, {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
         if coming := few(shown(model.events[choice.event]) for choice in possible):
             told.append(f"only what is possible and not promised can come: {coming}")
         return Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes))
-
-    def _note_withheld(self, state: State, locals_: list[int]) -> None:
-        members = [(self.model.locals[local].name, local) for local in state]
-        for local in locals_:
-            found = self.model.locals[local]
-            for event in found.statement.requests:
-                if (found.name, event) not in self.withheld:
-                    told = f"{shown(event)} of {found.name!r}, held by {_held(self.model.blockers(members, event))}"
-                    self.withheld[found.name, event] = told
 
     def _keep(self, key: Any, make: Callable[[], Violation], culprit: int | None = None) -> None:
         """Count a violation; record a new one, with its story. `culprit`: the local state that fails or stays hot."""
@@ -233,7 +220,7 @@ class Cast:
 
     def holders(self, event: Event) -> str:
         """Return the names of the b-threads that block or refuse an event at the end, and why."""
-        return _held(self._model.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
+        return held_by(self._model.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
 
     def _take(self, event: Event) -> None:
         model, number = self._model, self._model.number(event)
@@ -305,11 +292,6 @@ def few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
     return between.join([*first, f"and {more} more"] if more > 0 else first)
 
 
-def _held(blockers: Iterable[tuple[str, Any]]) -> str:
-    told = [name if because is None else f"{name} (because {shortened(repr(because))})" for name, because in blockers]
-    return ", ".join(told) or "no b-thread"
-
-
 def _line_of(error: BaseException) -> str:
     """Return file, line and text of the last statement outside of the engine; empty if there is none."""
     raised = error.__cause__ if isinstance(error, PredicateError) and error.__cause__ is not None else error
@@ -334,7 +316,6 @@ def _contains(events: Any, event: Event) -> bool:
 
 # Coverage: the parts of a program that a verification never reached.
 
-Advanced = dict[int, set[int]]  # by event: the local states that it advanced or interrupted
 WORDS = ("wait_for", "block", "refuse", "interrupt")  # parameters of a statement with event sets
 MOST = 10  # items in one line
 
@@ -343,21 +324,13 @@ MOST = 10  # items in one line
 class Coverage:
     """The parts of a program that a verification never reached, by name and, for instances of a function, arguments.
 
-    It is `complete` if the first two are empty, since they make a verdict vacuous; the others are for information.
-
     silent: environment b-threads that promise an event and never took a step, and `possible=` where the program never
     rests. unreached: b-threads that never advanced and never met a candidate, and predicates (of `where`, also in a
-    union) that accepted no event. never_advanced: other b-threads that never advanced. never_happened: events that are
-    possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
-    back where no event can come.
+    union) that accepted no event.
     """
 
     silent: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
-    never_advanced: tuple[str, ...] = ()
-    never_happened: tuple[Event, ...] = ()
-    never_matched: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -366,40 +339,22 @@ class Coverage:
 
     def __str__(self) -> str:
         """Return a line for each non-empty field."""
-        lines = {
-            "environment that never took a step": self.silent,
-            "never reached": self.unreached,
-            "never advanced": self.never_advanced,
-            "never happened": tuple(map(shown, self.never_happened)),
-            "never matched": self.never_matched,
-            "promised and held back for ever": self.withheld,
-        }
+        lines = {"environment that never took a step": self.silent, "never reached": self.unreached}
         return "\n".join(f"{what}: {few(found, MOST, '; ')}" for what, found in lines.items() if found)
 
 
-def coverage_of(model: Model, happened: set[int], never: Iterable[Any], withheld: Iterable[str]) -> Coverage:
-    """Return the coverage of the examined states of a program; `happened`: the events that were selected in any."""
+def coverage_of(model: Model) -> Coverage:
+    """Return the coverage of the examined states of a program."""
     if model.failures:
         return Coverage()
-    advanced = model.advanced()
-    moved = set(chain.from_iterable(advanced.values()))
-    idle = {member: locals_ for member, locals_ in _members(model, advanced).items() if not moved & locals_}
-    silent = [by for by, locals_ in idle.items() if by.outside and any(model.requests[at] for at in locals_)]
+    moved = {number for number, local in enumerate(model.locals) if local.moves or local.failures}
+    idle = {member: locals_ for member, locals_ in _members(model).items() if not moved & locals_}
+    silent = [by.name for by, locals_ in idle.items() if by.outside and any(model.requests[at] for at in locals_)]
     unreached = [
-        by for by, locals_ in idle.items() if not by.outside and not any(_is_touched(model, at) for at in locals_)
+        by.name for by, locals_ in idle.items() if not by.outside and not any(_is_touched(model, at) for at in locals_)
     ]
     unheard = ("possible= (the program never rests)",) if model.possible and not model.rests else ()
-    ever = [model.events[event] for event in bits(mask_of(chain.from_iterable(map(bits, model.met))))]
-    outside = {*model.possible, *(event for at in model.outside for event in model.requests[at] if model.met[at])}
-    forbidden = [f"never= {shown(each)}" for each in never if not any(_matches(each, event) for event in ever)]
-    return Coverage(
-        silent=(*(by.name for by in silent), *unheard),
-        unreached=(*(by.name for by in unreached), *_unmet_predicates(model, ever, unreached)),
-        never_advanced=tuple(by.name for by in idle if by not in silent and by not in unreached),
-        never_happened=tuple(model.events[event] for event in sorted(outside) if event not in happened),
-        never_matched=(*_unmatched_sets(model, advanced), *forbidden),
-        withheld=tuple(withheld),
-    )
+    return Coverage((*silent, *unheard), (*unreached, *_unmet_predicates(model, unreached)))
 
 
 def _is_touched(model: Model, local: int) -> bool:
@@ -410,31 +365,16 @@ def _is_touched(model: Model, local: int) -> bool:
     return any(_matches(events, event) for events in sets if events is not None for event in met)
 
 
-def _unmatched_sets(model: Model, advanced: Advanced) -> list[str]:
-    """Return the event sets, with b-thread and parameter, that contained no candidate."""
-    matched: dict[str, bool] = {}
-    for number, local in enumerate(model.locals):
-        happened = [model.events[event] for event, concerned in advanced.items() if number in concerned]
-        met = [model.events[event] for event in bits(model.met[number])]
-        for word in WORDS if met else ():
-            events = getattr(local.statement, word)
-            if events is not None:
-                said = f"{local.name}: {word} {shown(events)}"
-                candidates = met if word in ("block", "refuse") else happened
-                matched[said] = matched.get(said, False) or any(_matches(events, event) for event in candidates)
-    return [said for said, is_matched in matched.items() if not is_matched]
-
-
-def _unmet_predicates(model: Model, ever: Sequence[Event], unreached: Iterable["Member"]) -> list[str]:
+def _unmet_predicates(model: Model, unreached: Sequence[str]) -> list[str]:
     """Return the predicates, with b-thread, whose function accepted no event."""
-    known = [by.name for by in unreached]
+    ever = [model.events[event] for event in bits(mask_of(chain.from_iterable(map(bits, model.met))))]
     met, unmet = set[Any](), dict[Any, str]()
     for local in (local for number, local in enumerate(model.locals) if model.met[number]):
         for events in chain.from_iterable(_with_predicate(getattr(local.statement, word)) for word in WORDS):
             key = (local.name, events.kinds, getattr(events.predicate, "__code__", type(events.predicate)))
             if key not in met and any(_matches(events, event) for event in ever):
                 met.add(key)
-            elif not local.outside and not any(name.startswith(local.name) for name in known):
+            elif not local.outside and not any(name.startswith(local.name) for name in unreached):
                 unmet.setdefault(key, f"{local.name}: {shown(events)}")
     return [said for key, said in unmet.items() if key not in met]
 
@@ -457,14 +397,14 @@ class Member(NamedTuple):
     outside: bool
 
 
-def _members(model: Model, advanced: Advanced) -> dict[Member, set[int]]:
+def _members(model: Model) -> dict[Member, set[int]]:
     """Return the first local states of each b-thread."""
     alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for bthread, _, _ in model.begun:
         alike[bthread.name].append(bthread)
     several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, set[int]] = defaultdict(set)
-    started = {local for event, by in advanced.items() for at in by for local in _started(model, at, event)}
+    started = {new for local in model.locals for move in local.moves.values() for new in move.started}
     for bthread, outside, first in model.begun:
         own = [local for local in first[:1] if model.locals[local].name == bthread.name]
         for local in own:  # else it ended at once
@@ -473,11 +413,6 @@ def _members(model: Model, advanced: Advanced) -> dict[Member, set[int]]:
     for local in sorted(started):
         members[Member(model.locals[local].name, model.locals[local].outside)].add(local)
     return members
-
-
-def _started(model: Model, local: int, event: int) -> State:
-    move = model.locals[local].moves.get(event)
-    return () if move is None else move.started
 
 
 def _matches(events: Any, event: Event) -> bool:

@@ -2,8 +2,10 @@
 
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from math import inf
 from typing import Any
 
 from attrs import define, field
@@ -161,3 +163,27 @@ def _popped(path: list[Node], first: Node) -> list[Node]:
     while found[-1] != first:
         found.append(path.pop())
     return found
+
+
+def way(
+    start: Node, edges: Callable[[Node], list[Edge]], is_wanted: Callable[[Node, Node, int], bool], most: float = inf
+) -> tuple[list[int], Node]:
+    """Return the labels of a shortest path whose last edge is wanted, and its target; none if there is none.
+
+    is_wanted: of an edge, by source, target and label. most: nodes to look at.
+    """
+    ways: dict[Node, tuple[Any, ...]] = {start: ()}  # by node: the last label, and the path before it
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        for target, label in edges(node):
+            if is_wanted(node, target, label):
+                labels, before = [label], ways[node]
+                while before:
+                    labels.append(before[0])
+                    before = before[1]
+                return labels[::-1], target
+            if target not in ways and len(ways) < most:
+                ways[target] = (label, ways[node])
+                waiting.append(target)
+    return [], start

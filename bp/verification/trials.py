@@ -1,19 +1,17 @@
 """Real runs of a program, in copies of the process as it was, to be followed in the model.
 
 A copy is forked before anything has run, and waits for a job: runs by chance, and runs along given traces. It runs the
-b-threads themselves, one after the other, with another seed, a moved clock and another time zone; its first run with
-their own arguments, the others with copies of them, in a process in which they have run before. A copy runs b-threads
-only, leaves by `os._exit`, and is killed by its id when it does not answer in time: then it counts as not run. A fresh
-interpreter, with other hashes, is one more copy where the program can be imported, and the only one without `fork`.
+b-threads on the board and the scheduler of the engine, with another seed, a moved clock and another time zone; its
+first run with their own arguments, the others with copies of them, in a process in which they have run before. A copy
+runs b-threads only, leaves by `os._exit`, and is killed by its id when it does not answer in time: then it counts as
+not run. A fresh interpreter, with other hashes, is one more copy where the program can be imported.
 """
 
-import marshal
 import os
 import pickle
 import random
 import select
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -21,14 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from attrs import define, field
-
-from bp.board import alternative_of, offers_of
+from bp.board import Board, Running
 from bp.errors import shown
-from bp.events import Event, contains
-from bp.statements import BThread, Refusal, Refusals, Sync, advance, sync
-from bp.verification.looks import look_at, portable
-from bp.verification.model import MOST_STARTS, SILENCE, chosen, copied, let_go, otherwise_of, take_on
+from bp.events import Event
+from bp.program import Scheduler
+from bp.replay import OutsideName, outside
+from bp.statements import BThread, Sync
+from bp.verification.looks import VerificationError, look_at, portable
+from bp.verification.model import MOST_STARTS, SILENCE, chosen, copied, let_go
 
 MOST_STEPS = 60  # of a run by chance
 PATIENCE = 30.0  # seconds without any run after which a copy is killed
@@ -62,10 +60,10 @@ class Step(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run: its steps, and the names of the b-threads that failed at its end."""
+    """One run: its steps, and the b-thread that failed at its end, if any."""
 
     steps: tuple[Step, ...]
-    failed: tuple[str, ...]
+    failed: str
 
 
 class Keys:
@@ -96,159 +94,79 @@ class Keys:
 # One run.
 
 
-@define(eq=False)
-class Player:
-    """A b-thread that runs."""
-
-    name: str
-    priority: int
-    outside: bool
-    body: Any
-    statement: Sync
-    number: int  # of its statement
-
-
-@define(eq=False)
 class Play:
-    """A program at work: the rules of the model, on b-threads that live."""
+    """A program at work on the engine's own board and scheduler; the environment is heard where it rests."""
 
-    keys: Keys
-    free: frozenset[str] | None = None
-    players: list[Player] = field(factory=list)
-    failed: list[str] = field(factory=list)
+    def __init__(self, program: Program, keys: Keys) -> None:
+        self.program = program
+        self.keys = keys
+        self.board = Board()
+        self.scheduler = Scheduler(self.board, MOST_STARTS * 10)
+        self._numbers: dict[Running, tuple[Sync, int]] = {}
 
-    def begin(self, bthreads: Sequence[BThread], priority: int, outside: bool) -> None:
-        """Begin b-threads, and those that these start."""
-        waiting = [(each, priority) for each in bthreads]
-        for count, (bthread, inherited) in enumerate(waiting):
-            if count > MOST_STARTS:
-                self.failed.append(bthread.name)
-                return
-            own = inherited if bthread.priority is None else bthread.priority
-            try:
-                player = Player(bthread.name, own, outside, bthread.begin(), sync(), -1)
-            except BaseException:
-                self.failed.append(bthread.name)
-                continue
-            waiting += [(child, own) for child in self._advance(player, None)]
+    def begin(self) -> None:
+        """Begin all b-threads. Raises BThreadError and EndlessLoop."""
+        self.scheduler.begin((*self.program.bthreads, *map(outside, self.program.environment)))
 
-    def _advance(self, player: Player, event: Event | None) -> list[BThread]:
-        """Resume one player, and keep it if it goes on; return the b-threads that it starts."""
-        started: list[BThread] = []
-        try:
-            statement = advance(player.body.send, event, take_on, started)
-            if statement is not None:
-                player.statement, player.number = statement, self.keys.of(statement, player.name)
-                self.players.append(player)
-        except BaseException:
-            self._fail(player)
-        return started
+    def standing(self) -> tuple[int, ...]:
+        """Return the numbers of the statements of all b-threads, in order."""
+        return tuple(sorted(map(self._number, self.scheduler.living)))
 
-    def _fail(self, player: Player) -> None:
-        self.failed.append(player.name)
-        let_go(player.body)
+    def _number(self, running: Running) -> int:
+        statement, number = self._numbers.get(running, (None, -1))
+        if statement is not running.statement:
+            number = self.keys.of(running.statement, str(running.name))
+            self._numbers[running] = (running.statement, number)
+        return number
 
-    def take(self, event: Event, taking: set[int]) -> None:
-        """Make an event happen: advance, interrupt and start b-threads, by priority and age."""
-        before, self.players = self.players, []
-        starts = []
-        for player in sorted(before, key=lambda each: -each.priority):
-            said = player.statement
-            try:
-                is_heard, is_over = _has(said.wait_for, event), _has(said.interrupt, event)
-                if is_over:
-                    player.body.close()
-                elif is_heard or event in said.requests or id(player) in taking:
-                    starts.append((self._advance(player, event), player))
-                else:
-                    self.players.append(player)
-            except BaseException:
-                self._fail(player)
-        for started, player in starts:
-            self.begin(started, player.priority, player.outside)
+    def selectable(self) -> list[Event]:
+        """Return what can be selected. Raises EventSetError."""
+        self.board.update_alternatives()
+        possible = self.program.possible
+        return self._offered(is_outside=False) or [
+            *self._offered(is_outside=True), *filter(self.board.is_free, possible)
+        ]  # fmt: skip
 
-    def selectable(self, possible: Sequence[Event]) -> tuple[list[Event], dict[int, Event]]:
-        """Return what can be selected, and the alternatives by player; note players whose predicates fail."""
-        alternatives: dict[int, Event] = {}
-        inside = self._offered(False, alternatives)
-        if inside:
-            return inside, alternatives
-        return [*self._offered(True, alternatives), *filter(self._is_free, possible)], alternatives
+    def _offered(self, *, is_outside: bool) -> list[Event]:
+        requesters = [by for by in self.board.requesters if isinstance(by.name, OutsideName) is is_outside]
+        offers = [(by.name, by.priority, self.board.offered_by(by)) for by in requesters]
+        return chosen(offers, None if is_outside else self.program.free)
 
-    def _offered(self, outside: bool, alternatives: dict[int, Event]) -> list[Event]:
-        offers: list[tuple[str, int, Sequence[Event]]] = []
-        for player in self.players:
-            said = player.statement
-            if said.requests and player.outside is outside:
-                alternative = alternative_of(said, said.requests, self._is_refused, lambda: self._otherwise(player))  # noqa: B023
-                if alternative is not None:
-                    alternatives[id(player)] = alternative
-                offers.append(
-                    (player.name, player.priority, offers_of(said, said.requests, alternative, self._is_free))
-                )
-        return chosen(offers, None if outside else self.free)
-
-    def _is_refused(self, event: Event) -> bool:
-        refusing = [player for player in self.players if player.statement.refuse is not None]
-        return bool([player for player in refusing if self._asks(player, player.statement.refuse, event)])
-
-    def _is_free(self, event: Event) -> bool:
-        blocking = [player for player in self.players if player.statement.block is not None]
-        blocked = [player for player in blocking if self._asks(player, player.statement.block, event)]
-        return not self._is_refused(event) and not blocked
-
-    def _asks(self, player: Player, events: Any, event: Event) -> bool:
-        try:
-            return _has(events, event)
-        except BaseException:
-            self.failed.append(player.name)
-            raise
-
-    def _otherwise(self, player: Player) -> Event:
-        requests = player.statement.requests
-        by = [other for other in self.players if any(_has(other.statement.refuse, event) for event in requests)]
-        by.sort(key=lambda other: -other.priority)
-        refusals = Refusals(Refusal(other.name, other.statement.because) for other in by)
-        try:
-            return otherwise_of(player.statement, refusals)
-        except BaseException:
-            self.failed.append(player.name)
-            raise
+    def take(self, event: Event) -> None:
+        """Make an event happen. Raises BThreadError and EndlessLoop."""
+        self.scheduler.next_super_step()
+        self.scheduler.event = event
+        self.scheduler.advance(*self.board.concerned(event), event)
 
     def close(self) -> None:
         """Close all generators."""
-        for player in self.players:
-            let_go(player.body)
-
-
-def _has(events: Any, event: Event) -> bool:
-    return events is not None and contains(events, event)
+        for running in self.scheduler.living:
+            let_go(running.body)
 
 
 def run(program: Program, keys: Keys, chance: random.Random, trace: Sequence[Key] = ()) -> Run:
     """Run a program along a trace as far as it goes, then by chance."""
-    play, steps, wanted = Play(keys, program.free), list[Step](), [keys.of_key(key) for key in trace]
-    play.begin(program.bthreads, 0, False)
-    play.begin(program.environment, 0, True)
+    play, steps, wanted = Play(program, keys), list[Step](), [keys.of_key(key) for key in trace]
+    failed = ""
     try:
-        while not play.failed and len(steps) < (len(trace) or MOST_STEPS):
-            standing = tuple(sorted([player.number for player in play.players]))
-            selectable, alternatives = play.selectable(program.possible)
-            events = {keys.of(event): event for event in selectable}
+        play.begin()
+        while len(steps) < (len(trace) or MOST_STEPS):
+            standing = play.standing()
+            events = {keys.of(event): event for event in play.selectable()}
             number = wanted[len(steps)] if len(steps) < len(trace) else None
             if number not in events:
                 number = chance.choice([*events]) if events else None
             steps.append(Step(standing, tuple(events), number))
             if number is None:
                 break
-            event = events[number]
-            play.take(event, {by for by, other in alternatives.items() if other == event})
-    except BaseException:
-        if not play.failed:
-            raise
+            play.take(events[number])
+    except VerificationError:
+        raise
+    except BaseException as error:  # of a b-thread, whatever it is
+        failed = str(getattr(error, "bthread", type(error).__name__))
     finally:
         play.close()
-    return Run(tuple(steps), tuple(sorted(set(play.failed))))
+    return Run(tuple(steps), failed)
 
 
 def runs(program: Program, keys: Keys, job: Job) -> Iterator[Run]:
@@ -294,13 +212,11 @@ class Copy(NamedTuple):
     pid: int
     jobs: int
     answers: int
-    process: Any = None  # of a fresh interpreter
 
     def send(self, job: Job) -> None:
         """Give it its job."""
         with suppress(OSError), open(self.jobs, "wb") as file:
-            plain: Any = tuple(job)
-            marshal.dump(plain, file)
+            pickle.dump(job, file)
 
     def end(self) -> None:
         """Kill it by its id, unless it has ended."""
@@ -341,20 +257,25 @@ def fresh(program: Program) -> Copy | None:
         data = pickle.dumps(program)
     except Exception:  # such as a local function
         return None
-    if b"__main__" in data or not sys.executable:
+    if b"__main__" in data or not sys.executable or not hasattr(os, "posix_spawn"):
         return None
     path = os.pathsep.join([os.getcwd() if each == "" else each for each in sys.path])
-    process = subprocess.Popen(
+    (job, to_job), (from_answer, to_answer) = os.pipe(), os.pipe()
+    pid = os.posix_spawn(
+        sys.executable,
         [sys.executable, "-c", "from bp.verification.trials import serve; serve()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "20"},
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
+        {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "20"},
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, job, 0),
+            (os.POSIX_SPAWN_DUP2, to_answer, 1),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ],
+    )
+    os.close(job)
+    os.close(to_answer)
     with suppress(OSError):
-        process.stdin.write(data)
-        process.stdin.flush()
-    return Copy(process.pid, os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()), process)
+        os.write(to_job, data)
+    return Copy(pid, to_job, from_answer)
 
 
 def serve() -> None:
@@ -379,11 +300,9 @@ def _serve(program: Callable[[], Program], source: int, target: int, parent: int
         if os.getppid() != parent:
             return
     with open(source, "rb") as file:
-        job = Job(*marshal.load(file))
+        job = pickle.load(file)
     with open(target, "wb") as file:
-        keys, texts, found = answer(known, job, lambda: os.write(target, BEAT))
-        plain: Any = (keys, texts, tuple((tuple(map(tuple, steps)), failed) for steps, failed in found))
-        marshal.dump(plain, file)
+        pickle.dump(answer(known, job, lambda: os.write(target, BEAT)), file)
 
 
 def _move_clock(days: int) -> None:
@@ -406,6 +325,5 @@ def collected(copies: Sequence[Copy], patience: float) -> Iterator[Answer]:
                 waiting.remove(descriptor)
     for copy in copies:
         copy.end()
-        with suppress(EOFError, ValueError, TypeError):
-            keys, texts, found = marshal.loads(data[copy.answers].lstrip(BEAT))
-            yield Answer(keys, texts, [Run(tuple(Step(*step) for step in steps), failed) for steps, failed in found])
+        with suppress(EOFError, pickle.UnpicklingError):
+            yield pickle.loads(data[copy.answers].lstrip(BEAT))

@@ -251,7 +251,7 @@ def test_a_table_has_every_word_of_a_statement_with_events_sets_and_reasons() ->
 
     assert [re.split(r"\s\s+", line) for line in table(program).splitlines()] == [
         ["b-thread", "requests", "waits for", "blocks", "refuses", "interrupted by", "hot"],
-        ["one", "any of a (held by two: not now), Ping(value=1) (held by two)", "Ping", "stop", "hot"],
-        ["two", "b (held by two: not now), c", "where(Ping, value=1)", "(a | b)"],
+        ["one", "any of a (held by two (because 'not now')), Ping(value=1) (held by two)", "Ping", "stop", "hot"],
+        ["two", "b (held by two (because 'not now')), c", "where(Ping, value=1)", "(a | b)"],
     ]
     assert table(BProgram()) == ""

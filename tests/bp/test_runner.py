@@ -567,7 +567,7 @@ async def test_a_deadlock_tells_each_request_on_a_line_of_its_own_in_short_and_w
     assert (head, last) == ("nothing can happen any more:", "  'hope' must not stay where it is")
     assert [line.partition("requests")[0] for line in lines] == ["  'ask_at_length' "] * 9
     assert max(map(len, lines)) < 170
-    assert all(line.endswith(", held by forbid (not today)") for line in lines)
+    assert all(line.endswith(", held by forbid (because 'not today')") for line in lines)
     assert len(deadlock.value.waiting) == 10
 
 
