@@ -27,9 +27,7 @@ from constitution.judge import (
 from constitution.places import Place, is_path_safe
 from constitution.rules import (
     DEFAULT,
-    DENIED_PATHS,
     GATED,
-    NO_RULES,
     POLICIES,
     Effect,
     Policy,
@@ -39,10 +37,8 @@ from constitution.verdict import GRANTED, Evidence, Level, Verdict
 
 __all__ = [
     "DEFAULT",
-    "DENIED_PATHS",
     "GATED",
     "GRANTED",
-    "NO_RULES",
     "POLICIES",
     "Action",
     "CommandRule",

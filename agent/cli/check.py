@@ -18,8 +18,8 @@ from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, plain
-from constitution import NO_RULES, Level, Policy, Verdict, judge
-from constitution.rules import read_rule
+from constitution import Level, Policy, Verdict, judge
+from constitution.rules import NO_RULES, read_rule
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 

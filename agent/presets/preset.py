@@ -53,10 +53,10 @@ from agent.tools.work import objective_tools
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
-from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict
+from constitution import POLICIES, Action, Policy, Verdict
 from constitution.command_rules import read_command_rule
 from constitution.places import checked_path
-from constitution.rules import read_rule
+from constitution.rules import DENIED_PATHS, NO_RULES, read_rule
 
 IN_WORDS: dict[Any, str] = {
     int: "a whole number",

@@ -20,7 +20,8 @@ from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Files, Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import ToolResult
-from constitution import DENIED_PATHS, is_dangerous_command
+from constitution import is_dangerous_command
+from constitution.rules import DENIED_PATHS
 
 
 def make_read_file(workspace: Workspace, *, output_limit: int, known: KnownContents) -> Tool:

@@ -18,8 +18,8 @@ from attrs import frozen
 from agent.tools.output import outputs_folder
 from agent.tools.schemas import encoded
 from agent.vocabulary.errors import PathRefused
-from constitution import DENIED_PATHS
 from constitution.places import WILD, is_denied, is_within, placed
+from constitution.rules import DENIED_PATHS
 
 Identity = tuple[int, int]  # device and inode: identify a file under any name
 

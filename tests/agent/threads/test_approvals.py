@@ -35,7 +35,8 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import ToolResult
 from bp import BThread, BThreadBody, Event, Refusals, bthread, sync, where
-from constitution import NO_RULES, POLICIES, Action, Level, Policy, Verdict
+from constitution import POLICIES, Action, Level, Policy, Verdict
+from constitution.rules import NO_RULES
 from tests.agent.threads.loops import A, B, Loop, action, described, drafted, finished
 from tests.tables import rows
 
