@@ -32,9 +32,11 @@ from agent.vocabulary.events import HistoryGiven, PromptGiven, ProposedAction, R
 from bp import BProgram, BThread, Event, Step, Verification
 from bp.runner import Broken, Effect, Runner
 from bp.verification import searched
+from bp.verification.agreement import Trials
 from bp.verification.model import Model
 from bp.verification.report import Violations
 from bp.verification.search import Search
+from bp.verification.trials import Program
 from tests.agent.faults import told
 
 Loop = tuple[Sequence[BThread], Sequence[BThread]] | tuple[Sequence[BThread], Sequence[BThread], Examples]
@@ -45,6 +47,8 @@ Situations = Mapping[str, Callable[[Sequence[BThread]], Sequence[Event]]]
 """What people may say at any moment, given the rules and protocols of a loop."""
 
 ANYTHING: Situations = {"anything": people_for}
+
+COPIES_OF_EACH = 3  # of the process, for real runs of a loop: the first and the last make one before the search
 
 
 def verify_each(
@@ -58,8 +62,10 @@ def verify_each(
 ) -> Iterator[tuple[str, str, Verification]]:
     """Model-check several loops, each of rules and protocols, in each situation; yield label, situation and result.
 
-    That is much faster than `verify_loop` for each where they are small, and gives the same, but compares with no real
-    runs. first: stop each search at its first violation. left_out: what the rules require has to hold without them.
+    That is much faster than `verify_loop` for each where they are small, and finds the same. Before its first search a
+    few real runs of each loop are followed, in copies of this process; the share of moves they made is not counted,
+    so a verdict is "unchecked" at best. Raises VerificationError where a run is not as the model says. first: stop each
+    search at its first violation. left_out: what the rules require has to hold without them.
     """
     model = Model()
     with closing(model):
@@ -68,9 +74,11 @@ def verify_each(
             world = world_of(rules, protocols, own[0] if own else usual)
             present = () if left_out else rules
             program = (*CORE, *present, *protocols, *invariants_with(rules, protocols))
-            for situation, people in situations.items():
-                began = time.perf_counter()
-                model.begin(program, world, people((*rules, *protocols)))
+            for number, (situation, people) in enumerate(situations.items()):
+                began, possible = time.perf_counter(), people((*rules, *protocols))
+                with closing(Trials(Program(program, world, possible), 0 if number else COPIES_OF_EACH)) as trials:
+                    model.begin(program, world, possible)
+                    trials.before(model)
                 search = Search(model, Violations(model, (), first=first), max_states)
                 yield label, situation, searched(search, True, began)
 

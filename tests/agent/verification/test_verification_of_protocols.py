@@ -1,5 +1,6 @@
 """Every protocol is model-checked with the loop, alone and with others, and every planted fault is found and named."""
 
+import time
 from itertools import combinations
 from random import Random
 from typing import Literal
@@ -18,7 +19,9 @@ from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.protocol_invariants import invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, RunEnded, ToolStarted
-from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
+from bp import NONE, BThread, BThreadBody, Event, VerificationError, bthread, sync, where
+from bp.verification import agreement
+from bp.verification.trials import forked
 from constitution import Action
 from tests.agent.faults import PROTOCOL_FAULTS as FAULTS
 from tests.agent.faults import Fault, is_found, told
@@ -74,6 +77,26 @@ def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> No
         assert (result.states, result.transitions) == (alone.states, alone.transitions)
         assert list(map(tell, result.violations)) == list(map(tell, alone.violations))
         assert bool(result.violations) == (loops[label][1] == faulty)
+
+
+TOMORROW = time.time() + 3600
+
+
+@bthread
+def one_tool_a_day() -> BThreadBody:
+    """Refuse tools from tomorrow on, by the clock, which no event carries."""
+    while True:
+        yield sync(wait_for=ToolStarted, refuse=GateApproved if time.time() > TOMORROW else NONE, because="too late")
+
+
+def test_loops_that_are_verified_in_one_space_are_compared_with_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "forked", forked)  # despite `few_runs`
+    loops = {"right": (ABORTED, PROGRAMS["taint_flow"]), "wrong": ((), (one_tool_a_day(),))}
+    results = verify_each(loops, few_examples_for)
+
+    assert next(results)[2].violations == ()
+    with pytest.raises(VerificationError, match="one_tool_a_day"):
+        next(results)
 
 
 @pytest.mark.parametrize("pair", [("blocking_monitor", "taint_flow"), ("defer_to_trusted", "defer_on_critical")])
