@@ -1,11 +1,12 @@
 """Many loops model-checked in one space, where each b-thread is explored once for all; and killed runs, resumed."""
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -39,6 +40,7 @@ from bp.verification.search import Search
 from bp.verification.trials import Program
 from tests.agent.faults import told
 
+T = TypeVar("T")
 Loop = tuple[Sequence[BThread], Sequence[BThread]] | tuple[Sequence[BThread], Sequence[BThread], Examples]
 Loops = Mapping[str, Loop]
 """Rules and protocols of several loops, by what to call them; one may have examples of its own."""
@@ -47,6 +49,11 @@ Situations = Mapping[str, Callable[[Sequence[BThread]], Sequence[Event]]]
 """What people may say at any moment, given the rules and protocols of a loop."""
 
 ANYTHING: Situations = {"anything": people_for}
+
+WHOLE = os.environ.get("WHOLE") == "1"  # `make verify`; else the tests look at samples, and at a part of large loops
+
+ENOUGH = 3_000
+"""The states within which a planted fault has to be found."""
 
 COPIES_OF_EACH = 3  # of the process, for real runs of a loop: the first and the last make one before the search
 
@@ -81,6 +88,11 @@ def verify_each(
                     trials.before(model)
                 search = Search(model, Violations(model, (), first=first), max_states)
                 yield label, situation, searched(search, True, began)
+
+
+def sampled(loops: Iterable[T], every: int) -> list[T]:
+    """Return every so many of the loops, or of what they are made of; for `make verify` all."""
+    return list(loops)[:: 1 if WHOLE else every]
 
 
 def not_held(loops: Loops, examples: Callable[[Sequence[BThread]], Examples] | None = None) -> dict[str, str]:

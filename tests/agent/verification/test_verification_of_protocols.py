@@ -31,7 +31,15 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
     together,
 )
-from tests.agent.verification.many_loops import Loops, few_examples_for, kill_and_resume, not_held, verify_each
+from tests.agent.verification.many_loops import (
+    ENOUGH,
+    Loops,
+    few_examples_for,
+    kill_and_resume,
+    not_held,
+    sampled,
+    verify_each,
+)
 from tests.tables import rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
@@ -54,8 +62,8 @@ def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Litera
 
 
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
-    small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make presets` has all
-    loops: Loops = {" + ".join(pair): ((), together(*pair)) for pair in combinations(small, 2)}
+    pairs = combinations([name for name in PROGRAMS if name not in LARGE][:8], 2)  # `make presets` has all
+    loops: Loops = {" + ".join(pair): ((), together(*pair)) for pair in sampled(pairs, 3)}
 
     assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
@@ -112,9 +120,9 @@ def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -
     """Every protocol, with people who say anything; `make presets` kills more of them."""
     rules, killed = loop_rules(PRESETS[preset]), list[str]()
     for protocols in PROGRAMS.values():
-        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=2, kills=4)
+        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=1, kills=4)
 
-    assert len(killed) > 6 * len(PROGRAMS)
+    assert len(killed) > 3 * len(PROGRAMS)
     assert not any(killed), "\n".join(filter(None, killed))
 
 
@@ -149,7 +157,7 @@ def planted_in(fault: Fault) -> BThread:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    result = verify_loop((), [planted_in(fault), *fault.beside], max_states=5_000)
+    result = verify_loop((), [planted_in(fault), *fault.beside], max_states=ENOUGH)
 
     assert is_found(fault, result), told(result)
 
@@ -161,7 +169,7 @@ def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> 
     others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.bthread]
     chosen = together(*random.sample(others, size - 1))
 
-    result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=3_000)
+    result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=ENOUGH)
 
     assert is_found(fault, result), told(result)
 
@@ -181,7 +189,7 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
     """Several at a time, with every answer that a model may give, calls in parallel, in a bounded search."""
     names = Random(size).sample(sorted(IN_PAIRS), size)
 
-    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
+    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_000)
 
     assert not result.violations, told(result)
 
