@@ -45,6 +45,7 @@ from tests.tables import rows
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
 
 ABORTED = rules_named("abort_on_request")
+STOPS: tuple[Literal["call", "step"], ...] = ("call", "step")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make presets` looks at all of them."""
 
@@ -53,12 +54,13 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
     assert set(PROGRAMS) == {entry.name for entry in PROTOCOLS}
 
 
-@pytest.mark.parametrize("after", ["call", "step"])
-def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Literal["call", "step"]) -> None:
-    rules = (stop_on_request(after), *ABORTED)
-    quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]  # see `make presets`
+def test_the_invariants_hold_for_each_protocol_with_stop_and_abort() -> None:
+    """After the call that runs and after its step; those with many states: see `make presets`."""
+    stopping = [(after, (stop_on_request(after), *ABORTED)) for after in STOPS]
+    quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]
+    loops: Loops = {f"{name}, {after}": (rules, PROGRAMS[name]) for after, rules in stopping for name in quick}
 
-    assert not_held({label: (rules, PROGRAMS[label]) for label in quick}, lambda _: FEW_EXAMPLES) == {}
+    assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
 
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
@@ -157,7 +159,7 @@ def planted_in(fault: Fault) -> BThread:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    result = verify_loop((), [planted_in(fault), *fault.beside], max_states=ENOUGH)
+    ((_, _, result),) = verify_each({fault.name: ((), [planted_in(fault), *fault.beside])}, max_states=ENOUGH)
 
     assert is_found(fault, result), told(result)
 
