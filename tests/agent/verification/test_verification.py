@@ -113,13 +113,13 @@ SMALLER: Examples = {**SMALL, FactsRequested: lambda requested: lookups(requeste
 
 def test_the_invariants_hold_for_none_all_each_alone_and_each_left_out() -> None:
     left_out = [tuple(other for other in NAMES if other != name) for name in NAMES]
-    every = [(), NAMES, *((name,) for name in NAMES), *sampled(left_out, 7)]
+    every = [(), NAMES, *((name,) for name in NAMES), *sampled(left_out, 15)]
 
     assert not_held(loops_of(RULES, every), lambda _: SMALLER) == {}
 
 
 def test_the_invariants_hold_for_pairs() -> None:
-    assert not_held(loops_of(RULES, sampled(combinations(NAMES, 2), 4)), lambda _: SMALL) == {}
+    assert not_held(loops_of(RULES, sampled(combinations(NAMES, 2), 8)), lambda _: SMALL) == {}
 
 
 def test_the_invariants_hold_for_each_rule_of_work_and_for_some_with_people() -> None:
@@ -218,7 +218,7 @@ LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
 def test_the_invariants_hold_in_loops_of_every_kind() -> None:
     """Also of a preset; there, nothing is unreached where every state was looked at."""
     loops: Loops = {where: own_loop(rules, examples) for where, (rules, examples) in LOOPS.items()}
-    for where, _, result in verify_each(loops, max_states=None if WHOLE else ENOUGH):
+    for where, _, result in verify_each(loops, max_states=None if WHOLE else 500):
         assert not result.violations, f"{where}: {told(result)}"
         assert result.bounded <= (not WHOLE), where
         assert result.coverage.complete or result.bounded or where not in PRESETS, f"{where}: {result}"
@@ -335,7 +335,7 @@ LOOSER = (
 
 
 def test_a_rule_that_is_looser_than_required_is_found() -> None:
-    found = [bool(verify_loop([rule], required=[wanted], first=True).violations) for rule, wanted in LOOSER]
+    found = [bool(verify_loop([rule], required=[wanted], first=True, runs=0).violations) for rule, wanted in LOOSER]
 
     assert found == [True] * len(LOOSER)
 

@@ -58,7 +58,9 @@ def test_the_invariants_hold_for_each_protocol_with_stop_and_abort() -> None:
     """After the call that runs and after its step; those with many states: see `make presets`."""
     stopping = [(after, (stop_on_request(after), *ABORTED)) for after in STOPS]
     quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]
-    loops: Loops = {f"{name}, {after}": (rules, PROGRAMS[name]) for after, rules in stopping for name in quick}
+    loops: Loops = {
+        f"{name}, {after}": (rules, PROGRAMS[name]) for after, rules in stopping for name in sampled(quick, 2)
+    }
 
     assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
@@ -122,9 +124,9 @@ def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -
     """Every protocol, with people who say anything; `make presets` kills more of them."""
     rules, killed = loop_rules(PRESETS[preset]), list[str]()
     for protocols in PROGRAMS.values():
-        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=1, kills=4)
+        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=1, kills=2)
 
-    assert len(killed) > 3 * len(PROGRAMS)
+    assert len(killed) == 2 * len(PROGRAMS)
     assert not any(killed), "\n".join(filter(None, killed))
 
 
@@ -191,7 +193,7 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
     """Several at a time, with every answer that a model may give, calls in parallel, in a bounded search."""
     names = Random(size).sample(sorted(IN_PAIRS), size)
 
-    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_000)
+    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=500)
 
     assert not result.violations, told(result)
 
@@ -219,7 +221,7 @@ def test_a_predicate_that_never_holds_is_reported_as_not_reached(protocol: BThre
 
 
 def test_a_predicate_that_holds_of_every_action_is_reported_as_not_reached() -> None:
-    result = verify_loop((), [ask_on_critical(is_any)], examples=FEW_EXAMPLES)
+    result = verify_loop((), [ask_on_critical(is_any)], examples=FEW_EXAMPLES, max_states=500)
 
     assert result.coverage.unreached == ("ask_on_critical: not is_critical",)
 
