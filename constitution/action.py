@@ -63,31 +63,12 @@ class PathUse:
     access: Access
 
 
-@frozen(cache_hash=True)
-class Disk:
-    """Facts that the caller found on the disk about the words of a call; paths are absolute, as text.
-
-    Of the words from `mentions`, `folders` exist, `linked` are files with several hard links, `repositories` are bare
-    git repositories. `matches` maps a pattern to its paths, separated by NUL. `declared` are the packages named in the
-    project's own files. All empty: nothing was looked up.
-    """
-
-    folders: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    repositories: tuple[str, ...] = ()
-    matches: Facts = field(default=NO_FACTS, converter=_facts)
-    declared: tuple[str, ...] = ()
-
-
-NOTHING_FOUND = Disk()
-
-
 @frozen(cache_hash=True)  # facts are hashed several times in a turn
 class Action:
     """One tool call with all facts that the judge needs.
 
     `command`: shell text; `argv`: a program started without a shell; `paths`: used by a file tool; `urls`: reached over
-    the network. `resolved` maps words from `mentions` to absolute paths with links followed; missing words are taken
+    the network. `resolved` maps absolute paths of its effects to where their links lead; missing ones are taken
     lexically. `executables` maps program words to files, "" if there is none. `background`: its processes stay after
     the call. `outputs`: a readable folder with long outputs of the run's own commands. `sandbox`: the level of
     confinement, "none" if the machine has no sandbox, empty if none is wanted. `rights`: requested beyond the sandbox;
@@ -95,7 +76,7 @@ class Action:
     followed. `opaque`: the tool's effects are unknown. `contents` maps files that it would run, and that a command
     could have changed, to digests of their content. `kept`: folders, absolute and with links followed, of which a
     snapshot is taken before the call starts, so that every change in them can be undone, but for the files and folders
-    with the names or paths in `unkept`. `disk`: further facts.
+    with the names or paths in `unkept`.
     """
 
     tool: str
@@ -109,7 +90,6 @@ class Action:
     paths: tuple[PathUse, ...] = ()
     resolved: Facts = field(default=NO_FACTS, converter=_facts)
     executables: Facts = field(default=NO_FACTS, converter=_facts)
-    disk: Disk = NOTHING_FOUND
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     outputs: str = field(default="", metadata=MOSTLY_ABSENT)
     sandbox: str = field(default="", metadata=MOSTLY_ABSENT)

@@ -1,217 +1,255 @@
-"""Rules: those of a policy, about effects in zones, and those of the user, about commands.
+"""Rules: what is said to an effect, by thresholds on one of the numbers of its place; and policies, which are rules.
 
-A rule of a policy is an effect, the zones in which it matters, a level, and the examples that show it:
+An effect of a command has a kind and a place. A rule of a policy says from which value of a number of the place it asks
+and denies, so a more sensitive place is never judged milder. Rules of a policy combine by maximum: another rule can
+only raise a verdict. `rules.toml` holds the kinds of effects, their rules and those of the policies.
 
-    Rule("delete_outside_workspace", "destruction", DELETE_TREE, OUTSIDE_ALL, deny)
-
-Its examples (`Rule.match`) are in the table. A test judges every one in `/ws`, with the home folder `/home/me`.
-
-A rule of the user is an argv prefix with allow, ask or deny. One that asks or denies applies to a command at any depth:
-inside wrappers and nested scripts. A *grant* (allow) is narrower. It applies to a command as written in the call
-itself, started from the one file it is bound to; it lowers an ask, never a deny, a doubt about what would run, or the
-effects of redirections and variables.
+Where a sandbox confines a call, the text of its command raises no question but about what the sandbox lets through.
 """
 
-from collections.abc import Iterable
-from enum import Enum
-from functools import cache
-from typing import TypeVar
+import shlex
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache, lru_cache
 
-from attrs import field, frozen
+from attrs import evolve, frozen
 
-from constitution.action import Action
-from constitution.effects import Effect, Zone
-from constitution.tables import table, without_examples
-from constitution.verdict import Level
+from constitution.command_rules import CommandRule
+from constitution.places import Place, is_denied, is_within, placed, places
+from constitution.tables import table
+from constitution.verdict import Evidence, Level
 
-K = TypeVar("K", bound=Enum)
+NEVER = 9
+NOWHERE = Place("nowhere")
+NO_EVIDENCE = Evidence("")
+
+DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
+"""S0 6.4: credentials; denied wins over allowed."""
+BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
+"""S0 6.4: denied words in command position, whatever they would do."""
 
 
-def _effects(value: "Effect | tuple[Effect, ...]") -> tuple[Effect, ...]:
-    return (value,) if isinstance(value, Effect) else value
+@frozen
+class Effect:
+    """One thing that a call would do: a kind of `rules.toml`, the path that it concerns, and its kind of place.
+
+    `words`: the command of the call that does it, if it stands there as it runs and all its words are known; empty
+    within nested scripts and wrappers, and for redirections and assignments. `folder`: where it would do it.
+    """
+
+    kind: str
+    path: str = ""
+    place: Place = NOWHERE
+    program: str = ""
+    words: tuple[str, ...] = ()
+    evidence: Evidence = NO_EVIDENCE
+    note: str = ""
+    folder: str = ""
 
 
-def _tuple(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(words)  # a bare `tuple` saves 4 ms of attrs at import
+@cache
+def group(name: str) -> frozenset[str]:
+    """Return a group of kinds of effects: "doubts" say that it is not known what would run."""
+    return frozenset(table("rules")["groups"][name].split())
 
 
 @frozen
 class Rule:
-    """One rule of a policy. No zones: it applies in all of them. `undoable`: not where a snapshot is taken first."""
+    """One rule of a policy: for effects of these kinds, at these places (none: everywhere), by a number of the place.
+
+    It asks from `ask` and denies from `deny`. `confined`: what is left of it in a sandbox (see `rules.toml`). `says`:
+    what the effect does, with `{}` for its path.
+    """
 
     name: str
     category: str
-    effects: tuple[Effect, ...] = field(converter=_effects)
-    zones: tuple[Zone, ...]
-    level: Level
-    undoable: bool = False
+    kinds: tuple[str, ...]
+    number: str = ""
+    ask: int = 1
+    deny: int = NEVER
+    confined: str = "right"
+    says: str = ""
+    places: tuple[str, ...] = ()
 
-    @property
-    def match(self) -> tuple[str, ...]:
-        """Commands that this rule judges; none for a rule of the user."""
-        return self._examples("match")
+    def level(self, effect: Effect, *, confined: bool = False) -> Level:
+        """Return what it says to an effect of one of its kinds."""
+        if self.places and effect.place.name not in self.places:
+            return Level.allow
+        sensitivity = self._sensitivity(effect.place, confined=confined)
+        if confined and not self.confined:
+            return Level.allow
+        if sensitivity >= self.deny:
+            return Level.deny
+        return Level.ask if sensitivity >= self.ask and (not confined or self._asks(sensitivity)) else Level.allow
 
-    @property
-    def not_match(self) -> tuple[str, ...]:
-        """Commands that resemble them and are allowed."""
-        return self._examples("not_match")
+    def _sensitivity(self, place: Place, *, confined: bool) -> int:
+        name = "lets" if confined and self.number == "worth" and self.confined == "lets" else self.number
+        number: int = getattr(place, name) if name else 1
+        return number
 
-    def _examples(self, key: str) -> tuple[str, ...]:
-        rows = (row for row in table("rules")["rule"] if row["name"] == self.name)
-        effects = {effect.name.lower() for effect in self.effects}
-        return tuple(example for row in rows if set(row["effects"].split()) == effects for example in row.get(key, ()))
-
-
-def read_rule(line: str) -> Rule:
-    """Parse a rule of a policy: `deny upload network in outside home name=nothing_leaves`.
-
-    A level, effects, zones after `in` (none: all zones), and an optional name. Raises ValueError.
-    """
-    import shlex  # with the first rule of a user
-
-    level, *words = shlex.split(line) or [""]
-    names = [word[5:] for word in words if word.startswith("name=")]
-    words = [word for word in words if not word.startswith("name=")]
-    effects, zones = (words[: words.index("in")], words[words.index("in") + 1 :]) if "in" in words else (words, [])
-    if level not in {known.value for known in Level} or not effects or (zones == [] and "in" in words):
-        raise ValueError(f"{line!r}: a rule reads `allow|ask|deny EFFECT ... [in ZONE ...] [name=NAME]`")
-    if level == Level.allow:
-        raise ValueError(f"{line!r}: rules of a policy can only raise a verdict; a grant is a rule about a command")
-    name = names[0] if names else f"{level}_{'_'.join(effects)}"
-    return Rule(name, "user", tuple(_named(Effect, word) for word in effects), _zones(zones), Level(level))
-
-
-def _zones(words: list[str]) -> tuple[Zone, ...]:
-    return tuple(_named(Zone, word) for word in words)
-
-
-def _named(kind: type[K], word: str) -> K:
-    from difflib import get_close_matches
-
-    known = {member.name.lower(): member for member in kind}
-    if word not in known:
-        close = get_close_matches(word, known, n=1)
-        nearest = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
-        raise ValueError(f"there is no {kind.__name__.lower()} {word!r}{nearest}")
-    return known[word]
+    def _asks(self, sensitivity: int) -> bool:
+        """Return whether a question about this is left in a sandbox."""
+        return self.confined in ("right", "lets") or (self.confined == "private" and sensitivity > 1)
 
 
 @cache
-def effects_called(group: str) -> frozenset[Effect]:
-    """Return a group of effects by its name in the table: "doubts" say that it is not known what would run."""
-    return frozenset(Effect[word.upper()] for word in without_examples("rules")["effects"][group].split())
+def effect_rules() -> dict[str, Rule]:
+    """Return the rule of each kind of effect, by its name."""
+    sections = {name: rows for name, rows in table("rules").items() if name not in ("policies", "groups", "old_names")}
+    return {
+        kind: Rule(kind, category, (kind,), *row) for category, rows in sections.items() for kind, row in rows.items()
+    }
 
 
-def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:
-    if not argv or not all(isinstance(word, str) for word in argv) or not argv[0]:
-        raise ValueError("a rule about a command needs the words that the command begins with")
+def _rules_of(policy: str) -> tuple[Rule, ...]:
+    rows = table("rules")["policies"][policy].items()
+    return tuple(Rule(name, policy, tuple(row[0].split()), *row[1:]) for name, row in rows)
 
 
-def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: str | None) -> None:
-    if rule.level is Level.allow and not (executable or "").startswith("/"):
-        words = " ".join(rule.argv)
-        form = f"allow file=/usr/bin/{rule.argv[0]} -- {words}"
-        raise ValueError(f"a rule that allows {words!r} must name the file that it starts, absolute: {form}")
+@frozen(cache_hash=True, repr=False)
+class Policy:
+    """A way to judge. `allowed_roots` and `denied_paths` may be relative to the workspace, and begin with `~`.
 
-
-def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
-    """Return whether words follow each other in a command, with only options and their values between."""
-    before = ""
-    for word in argv:
-        if not words:
-            break
-        if word == words[0]:
-            words = words[1:]
-        elif not word.startswith("-") and not before.startswith("-"):
-            return False
-        before = word
-    return not words
-
-
-@frozen
-class CommandRule:
-    """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
-
-    `content`: the content of the files that the command runs, to which a grant is bound, too (`Action.content`).
-
-    `exact`: the words are the whole command. `rule`: the rule of the policy whose asks a grant lowers; None: of all
-    rules. `match` and `not_match`: commands that the rule does and does not concern; `flaws_of` checks them. Raises
-    ValueError for no words, and for a grant without a file.
+    `bounded`: paths of file tools must lie in the workspace or an allowed root; otherwise only the rules decide, as for
+    commands. `blocklist`: denied programs of shell commands ("rm"), or programs with an argument ("chmod 777"), in any
+    category (S0 6.4). `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of
+    `listed`. `attended`: a user can be asked. If not, ask becomes deny; for a listed tool without shell commands it
+    becomes allow. `known_only`: ask about programs that are not known to be harmless. `asks_about_opaque`: ask about
+    tools with unknown effects. `trusts_isolation`: ask about isolated commands, in a workspace that is kept before
+    each, only for rights and for what the sandbox lets through. `commands`: the user's rules about commands; only
+    grants among them lower a verdict, from ask to allow.
     """
 
-    level: Level
-    argv: tuple[str, ...] = field(converter=_tuple, validator=_some_words)
-    executable: str | None = field(default=None, validator=_bound_when_it_allows)
-    reason: str = ""
-    rule: str | None = None
-    exact: bool = False
-    match: tuple[str, ...] = ()
-    not_match: tuple[str, ...] = ()
-    content: str = ""
+    name: str
+    rules: tuple[Rule, ...]
+    allowed_roots: tuple[str, ...] = ()
+    denied_paths: tuple[str, ...] = DENIED_PATHS
+    blocklist: tuple[str, ...] = ()
+    bounded: bool = True
+    write: Level = Level.allow
+    admin: Level = Level.allow
+    commands: tuple[CommandRule, ...] = ()
+    listed: tuple[str, ...] = ()
+    attended: bool = True
+    known_only: bool = False
+    asks_about_opaque: bool = True
+    trusts_isolation: bool = False
 
-    def begins(self, argv: tuple[str, ...]) -> bool:
-        """Return whether a command begins with the words of this rule, or equals them if the rule is exact."""
-        return argv == self.argv if self.exact else argv[: len(self.argv)] == self.argv
+    def __repr__(self) -> str:
+        return self.name
 
-    def concerns(self, argv: tuple[str, ...]) -> bool:
-        """Return whether a command is the program of this rule, by any path, with its words and any options between.
+    def rules_for(self, kind: str) -> tuple[Rule, ...]:
+        """Return the rules for a kind of effect."""
+        return _by_kind(self.rules).get(kind, ())
 
-        After an option one more word is skipped, which may be its value: `git -C . push` is `git push`.
-        """
-        if self.exact or argv[:1] == ():
-            return self.begins(argv)
-        if self.argv[0] not in (argv[0], argv[0].rpartition("/")[2]):
+    def denied(self, workspace: str, home: str) -> tuple[str, ...]:
+        """Return the denied paths, absolute."""
+        return tuple(placed(path, workspace=workspace, home=home) for path in self.denied_paths)
+
+    def roots(self, workspace: str, home: str) -> tuple[str, ...]:
+        """Return the allowed roots, absolute."""
+        return tuple(placed(path, workspace=workspace, home=home) for path in self.allowed_roots)
+
+    def allows_path(self, path: str, workspace: str, home: str) -> bool:
+        """Return whether a resolved path is within the bounds: not denied, and in the workspace or an allowed root."""
+        if is_denied(path, self.denied(workspace, home)):
             return False
-        options = {word for word in self.argv[1:] if word.startswith("-")}
-        return options <= set(argv) and _in_order([word for word in self.argv[1:] if word not in options], argv[1:])
+        return not self.bounded or any(is_within(path, root) for root in (workspace, *self.roots(workspace, home)))
 
-    def grants(self, argv: tuple[str, ...], action: Action) -> bool:
-        """Return whether this is a grant for a command that starts the bound file, with unchanged content."""
-        return self._names(argv, action) and self.content in ("", action.content)
+    def with_commands(self, *commands: CommandRule) -> "Policy":
+        """Return this policy with more of the user's rules about commands."""
+        return evolve(self, commands=self.commands + commands)
 
-    def is_outdated(self, argv: tuple[str, ...], action: Action) -> bool:
-        """Return whether this would be a grant for a command, but the files that it runs have changed since."""
-        return self._names(argv, action) and not self.grants(argv, action)
+    def with_rules(self, *rules: Rule) -> "Policy":
+        """Return this policy with more rules."""
+        return evolve(self, rules=self.rules + rules)
 
-    def _names(self, argv: tuple[str, ...], action: Action) -> bool:
-        is_its_file = action.executables.get(argv[0]) == self.executable
-        return self.level is Level.allow and self.begins(argv) and is_its_file
-
-    def __str__(self) -> str:
-        """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
-        import shlex  # with the first rule of a user
-
-        exact = "yes" if self.exact else ""
-        bound = {"file": self.executable, "content": self.content}
-        named = {**bound, "rule": self.rule, "exact": exact, "reason": self.reason}
-        facts = (f"{name}={value}" for name, value in named.items() if value)
-        return shlex.join([self.level.value, *facts, "--", *self.argv])
+    def for_job(self, *listed: str) -> "Policy":
+        """Return this policy for a job without a person: only the tools in `listed` may do more than read (S6.14)."""
+        name = f"{self.name} (job)"
+        return evolve(self, name=name, write=Level.deny, admin=Level.deny, listed=listed, attended=False)
 
 
-def read_command_rule(line: str) -> CommandRule:
-    """Parse a rule about a command: `deny 'reason=not on Fridays' -- make deploy`.
+@lru_cache(maxsize=64)
+def _by_kind(rules: tuple[Rule, ...]) -> dict[str, tuple[Rule, ...]]:
+    found: dict[str, tuple[Rule, ...]] = {}
+    for rule in rules:
+        for kind in rule.kinds:
+            found[kind] = (*found.get(kind, ()), rule)
+    return found
 
-    Before the words are the level and the conditions: `file=`, `content=`, `rule=`, `exact=yes`, `reason=`. Raises
-    ValueError.
-    """
-    import shlex
 
-    level, *words = shlex.split(line) or [""]
-    if level not in {known.value for known in Level} or "--" not in words:
-        raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")
-    end = words.index("--")
-    facts = dict(word.partition("=")[::2] for word in words[:end])
-    if unknown := facts.keys() - {"file", "content", "rule", "reason", "exact"}:
-        known = "known are file=, content=, rule=, exact=, reason="
-        raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; {known}")
-    if facts.get("exact", "yes") != "yes":
-        raise ValueError(f"{line!r}: exact= can only be yes")
-    return CommandRule(
-        Level(level),
-        tuple(words[end + 1 :]),
-        facts.get("file"),
-        facts.get("reason", ""),
-        facts.get("rule"),
-        exact="exact" in facts,
-        content=facts.get("content", ""),
+def denying(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return rules that deny what they would ask about."""
+    return tuple(evolve(rule, deny=min(rule.ask, rule.deny)) for rule in rules)
+
+
+def _policies() -> tuple[Policy, ...]:
+    of_effects = tuple(effect_rules().values())
+    bounded = (*of_effects, *_rules_of("workspace"))
+    roots = ("~/.agent/workspace", "/tmp/agent")
+    return (
+        Policy("default", of_effects, bounded=False, trusts_isolation=True),
+        Policy("strict", of_effects, bounded=False, known_only=True),
+        Policy("workspace", bounded, roots, blocklist=BLOCKLIST, admin=Level.ask),
+        Policy("approval_list", _rules_of("approval_list"), denied_paths=(), bounded=False),
+        Policy("gated", denying(bounded), denied_paths=()),
+        Policy("passthrough", _rules_of("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False),
     )
+
+
+POLICIES = {policy.name: policy for policy in _policies()}
+"""The policies that ship, by name: one for each specification, and `default`."""
+DEFAULT, GATED = POLICIES["default"], POLICIES["gated"]
+
+NO_RULES = Policy("none", (), denied_paths=(), bounded=False, asks_about_opaque=False)
+"""The policy without rules, to which a job or the user adds some. It cannot be selected by name."""
+
+
+def denials() -> tuple[Rule, ...]:
+    """Return the rules that deny something even where a sandbox confines the call."""
+    return tuple(rule for rule in effect_rules().values() if rule.deny < NEVER and rule.confined)
+
+
+def read_rule(line: str) -> Rule:
+    """Parse a rule of a policy: `deny send network in outside home name=nothing_leaves`.
+
+    A level, kinds of effects, places after `in` (none: everywhere), and an optional name. Raises ValueError.
+    """
+    level, *words = shlex.split(line) or [""]
+    names = [word[5:] for word in words if word.startswith("name=")]
+    words = [word for word in words if not word.startswith("name=")]
+    kinds, where = (words[: words.index("in")], words[words.index("in") + 1 :]) if "in" in words else (words, [])
+    if level not in {known.value for known in Level} or not kinds or (where == [] and "in" in words):
+        raise ValueError(f"{line!r}: a rule reads `allow|ask|deny EFFECT ... [in PLACE ...] [name=NAME]`")
+    if level == Level.allow:
+        raise ValueError(f"{line!r}: rules of a policy can only raise a verdict; a grant is a rule about a command")
+    name = names[0] if names else f"{level}_{'_'.join(kinds)}"
+    deny = 1 if level == Level.deny else NEVER
+    return Rule(name, "user", tuple(kinds_named(kinds)), "", 1, deny, places=tuple(places_named(where)))
+
+
+def kinds_named(words: Iterable[str]) -> Iterator[str]:
+    """Yield the kinds of effects with these names, or with old ones. Raises ValueError."""
+    return (_named("effect", word.lower(), effect_rules(), old_names("effects")) for word in words)
+
+
+def places_named(words: Iterable[str]) -> Iterator[str]:
+    """Yield the kinds of places with these names, or with old ones. Raises ValueError."""
+    return (_named("place", word.lower(), places(), old_names("places")) for word in words)
+
+
+def old_names(what: str) -> dict[str, str]:
+    """Return the present names of effects or places that had other ones."""
+    return dict(pair.split("=") for pair in table("rules")["old_names"][what].split())
+
+
+def _named(what: str, word: str, known: Iterable[str], old: dict[str, str]) -> str:
+    names = [*known]
+    if word in names:
+        return word
+    if word not in old:
+        close = get_close_matches(word, names, n=1)
+        nearest = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"
+        raise ValueError(f"there is no {what} {word!r}{nearest}")
+    return old[word]

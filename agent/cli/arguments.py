@@ -328,6 +328,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "presets": (
         "show the presets, and how they differ",
         _argument("preset", nargs="?", metavar="NAME", help="show this preset alone, with all of its options"),
+        _flag("--denials", "show what is refused even where a sandbox confines the call"),
         _output_as_json("one JSON object per preset"),
     ),
     "protocols": (

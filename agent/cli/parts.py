@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
 from agent.tools.output import size_in_words
 from agent.tools.sandbox.sandbox import LEVELS, LIMITS, RESOURCES, achieved, open_at, why_not
+from constitution import Rule, denials
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]
@@ -93,11 +94,23 @@ LONGEST = 64  # characters of a value in the table
 
 
 def _presets(arguments: Namespace) -> Listing:
+    if arguments.denials:
+        rows = [{"rule": rule.name, "category": rule.category, "text": f"would {what}"} for rule, what in _denials()]
+        return rows, lambda screen: _table(
+            screen, ("rule", "what a command"), [(row["rule"], row["text"]) for row in rows]
+        )
     if arguments.preset is not None:
         name = preset_named(arguments.preset).name
         return [PRESETS[name].configuration()], lambda screen: _show_preset(screen, name)
     configurations = {preset.name: preset.configuration() for preset in PRESETS.values()}
     return [*configurations.values()], lambda screen: _show_presets(screen, configurations)
+
+
+def _denials() -> Iterator[tuple[Rule, str]]:
+    """Yield what `default` refuses in a sandbox, with the words for it."""
+    where = {"secret": "a secret place", "worth": "a place beyond the workspace"}
+    for rule in denials():
+        yield rule, rule.says.format(where.get(rule.number, ""))
 
 
 def _show_presets(screen: Screen, configurations: Mapping[str, Data]) -> None:

@@ -14,7 +14,7 @@ from agent.history.changes import FileHistory, difference, file_history, shown
 from agent.log.reading import read_log
 from agent.tools.snapshots.trees import SnapshotError, is_below
 from agent.tools.snapshots.undo import Change, Undone, changes_since, undo
-from constitution.zones import is_work_that_runs
+from constitution.places import is_work_that_runs
 
 
 def execute(arguments: Namespace) -> int:

@@ -100,18 +100,9 @@ def changes_between(before: Action, now: Action) -> Iterator[str]:
         (used, uses, led), (before.resolved, now.resolved, led),
         (before.executables, now.executables, "{name} starts {now}, not {before}"),
         (before.contents, now.contents, "{name}, which it would run, has other content"),
-        (before.disk.matches, now.disk.matches, "{name} matches other files"),
     ):  # fmt: skip
         yield from _differences(was, known, told)
-    for what, kind in _KINDS.items():
-        yield from _members(getattr(before.disk, what), getattr(now.disk, what), kind)
     yield from _members(before.kept, now.kept, "kept by snapshots")
-
-
-_KINDS = {
-    "folders": "a folder", "linked": "a file with other names too", "repositories": "a repository",
-    "declared": "a package that the project declares",
-}  # fmt: skip
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str], told: str) -> Iterator[str]:

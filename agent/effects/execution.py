@@ -29,8 +29,9 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import ToolResult
 from bp.runner import Broken, Effect
-from constitution import Action, Disk, Mentions, PathUse, deeds_of, mentions
-from constitution.zones import is_within
+from constitution import Action, PathUse, commands_of, effects_of
+from constitution import Effect as ActionEffect
+from constitution.places import is_within
 
 OVER = AbortAsked | DeadlineReached  # one object, so that the runner evaluates it once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
@@ -134,10 +135,10 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
     from agent.effects.disk import contents_of, files_run  # when the first command is looked up
     from agent.tools.sandbox.proxy import TO_PROXY
 
-    deeds = deeds_of(facts)
-    contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
+    effects = effects_of(facts)
+    contents = contents_of(files_run(effects, facts.executables, facts.cwd)) if text else {}
     by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # our proxy bypasses it
-    needs = needed_for(deeds, by_host=by_host) if facts.is_confined else ()
+    needs = needed_for(effects, by_host=by_host) if facts.is_confined else ()
     return evolve(facts, contents=contents, needs=needs)
 
 
@@ -148,26 +149,24 @@ def _looked_up(facts: Action, arguments: Mapping[str, Any], tool: Tool, workspac
     starts = facts.cwd if tool.cwd is not None else ""  # else in the root of the workspace
     found = ((touch, workspace.resolve(_from(starts, touch.path))) for touch in touches)
     paths = tuple(PathUse(touch.path, resolved, touch.access) for touch, resolved in found)
-    text = shlex.join(argv) if argv and command is None else command
-    named, disk = Mentions() if text is None else mentions(text), Disk()
-    if text is not None or paths:
-        from agent.effects.disk import survey  # with tomllib, for the first such call
-
-        changed = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
-        disk = survey(_possible(named), changed, facts.cwd)
-    resolved = {**_resolved(named.paths, workspace, facts.cwd), **_repositories(named, facts), **_links(disk)}
-    return evolve(
+    facts = evolve(
         facts,
         command=command,
         argv=argv,
         paths=paths,
-        resolved=resolved,
         urls=tool.urls(arguments),
         background=tool.is_background(arguments),
-        outputs=_outputs([*resolved.values(), *(use.resolved for use in paths)]),
         rights=tool.rights(arguments),
-        executables={program: _executable(program, facts.cwd) for program in named.programs},
-        disk=disk,
+    )
+    resolved = _resolved(effects_of(facts), workspace, facts) if command is not None or argv else {}
+    return evolve(
+        facts,
+        resolved=resolved,
+        outputs=_outputs([*resolved.values(), *(use.resolved for use in paths)]),
+        executables={
+            program: _executable(program, facts.cwd)
+            for program in dict.fromkeys(started.argv[0] for started in commands_of(facts))
+        },
     )
 
 
@@ -177,39 +176,24 @@ def _outputs(paths: Sequence[str]) -> str:
     return folder if folder and any(is_within(path, folder) for path in paths) else ""
 
 
-CHANGES = frozenset(["write", "delete"])
-EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
-"""Arguments of tools that change a part of a file, and leave the rest."""
+def _resolved(effects: Iterable[ActionEffect], workspace: Workspace, facts: Action) -> dict[str, str]:
+    """Return where the paths of effects lead, and their folders; and where the history is that would be lost."""
+    found = dict[str, str]()
+    for effect in effects:
+        if effect.path and not _IN_ITS_PROCESS.fullmatch(effect.path):
+            known = _UNKNOWN_PART.split(effect.path, maxsplit=1)[0]
+            for path in (known, os.path.dirname(known)):
+                if _is_path(path):
+                    found[path] = workspace.resolve(path)
+        elif effect.kind == "lose_work" and facts.kept and _is_path(effect.folder):
+            from agent.effects.disk import repository_around
+
+            if around := repository_around(effect.folder):
+                found[f"{effect.folder}/.git"] = around
+    return found
 
 
-def _possible(named: Mentions) -> Mentions:
-    """Return the words that can be paths."""
-    return evolve(named, paths=(*filter(_is_path, named.paths),), patterns=(*filter(_is_path, named.patterns),))
-
-
-def _repositories(named: Mentions, facts: Action) -> dict[str, str]:
-    """Return the real folders with the history that a command would lose, by the words for them."""
-    if not (named.repositories and facts.kept):
-        return {}
-    from agent.effects.disk import repository_around
-
-    words = {word: os.path.expanduser(os.path.join(facts.cwd, word)) for word in filter(_is_path, named.repositories)}
-    found = {word: repository_around(os.path.dirname(path)) for word, path in words.items()}
-    return {word: path for word, path in found.items() if path}
-
-
-def _links(disk: Disk) -> dict[str, str]:
-    """Return the targets of the links among the matches of a pattern."""
-    found = (path for paths in disk.matches.values() for path in paths.split("\0") if path)
-    return {path: os.path.realpath(path) for path in found if os.path.islink(path)}
-
-
-def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
-    """Look up the paths that a command mentions, from where it starts."""
-    found = (path for path in paths if _is_path(path) and not _IN_ITS_PROCESS.fullmatch(path))
-    return {path: workspace.resolve(_from(cwd, path)) for path in found}
-
-
+_UNKNOWN_PART = re.compile(r"/[^/]*[\0\1*?\[]")
 _IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
 """Paths that depend on the process that opens them: we would look up files of our own process."""
 
@@ -219,7 +203,7 @@ def _from(cwd: str, path: str) -> str:
 
 
 def _is_path(path: str) -> bool:
-    return "\0" not in path and len(path) < 4096
+    return path.startswith("/") and len(path) < 4096 and "\0" not in path
 
 
 def _executable(program: str, root: str) -> str:

@@ -32,7 +32,7 @@ from bp.program import Record
 from bp.statements import BThreadFunction
 from constitution import Policy
 
-PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
+PACKAGES = ("bpagent", "anyio", "attrs")
 
 
 def make_header(

@@ -1,8 +1,8 @@
 """Logs of format 1 as logs of format 2, beside the old ones, which stay as they are.
 
 In format 1 the parts of a result were fields of `tool_finished` and `call_answered`, and of the tool messages of a
-history; in format 2 they are one object, and both records of a call that ran hold the same one. Facts about unsaved
-files are left out, since no rule reads them any more.
+history; in format 2 they are one object, and both records of a call that ran hold the same one. Facts about other
+names of files, folders and packages are left out, since no rule reads them any more.
 
 The new log has a chain of its own, and its header names the content of the old one. A signature holds for one place
 in one log, so a yes that was signed with the key of this user is signed again. Any other yes stays unsigned, and
@@ -85,8 +85,7 @@ FACTS = ("facts", "judged")
 
 
 def _facts(facts: Data) -> Data:
-    disk = facts.get("disk")
-    return {**facts, "disk": {name: disk[name] for name in disk if name != "unsaved"}} if disk else facts
+    return {name: value for name, value in facts.items() if name != "disk"}
 
 
 def _message(message: Data) -> Data:

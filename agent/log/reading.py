@@ -22,7 +22,7 @@ from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import Message
 from bp import Event, Refusal, Refusals, Step, freeze
-from constitution.action import Facts
+from constitution.action import Action, Facts
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -246,6 +246,10 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
         raise LogError(f"step {record['step']}: {problems}") from error
 
 
+LEFT_OUT = "disk"
+"""A field of actions in logs of earlier versions, which no rule reads any more."""
+
+
 @cache
 def _converter() -> "Converter":
     from cattrs.gen import make_dict_structure_fn  # slow, and needed only here
@@ -267,6 +271,8 @@ def _converter() -> "Converter":
     for kind in ROLES:
         register(kind, message(kind))
     converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
+    whole_action = whole(Action)
+    register(Action, lambda data, kind: whole_action({name: data[name] for name in data if name != LEFT_OUT}, kind))
     whole_call = whole(ToolCall)
     register(ToolCall, lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind))
     return converter

@@ -15,6 +15,7 @@ from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.vocabulary.errors import meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule, flaws_of, read_command_rule, read_rule
+from constitution.rules import NEVER
 
 # Configurations
 
@@ -224,8 +225,12 @@ def _with_levels(policy: Policy, levels: Node | None) -> Policy:
 
 
 def _at_level(rule: Rule, level: Level | None) -> Rule:
-    """Return a rule at a level that the user chose, who is obeyed also where a loss could be undone."""
-    return rule if level is None else evolve(rule, level=level, undoable=False)
+    """Return a rule at a level that the user chose."""
+    if level is None:
+        return rule
+    least = min(rule.ask, rule.deny)
+    ask = NEVER if level is Level.allow else least
+    return evolve(rule, ask=ask, deny=least if level is Level.deny else NEVER)
 
 
 # Rules about commands

@@ -54,7 +54,7 @@ from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
-from constitution.zones import checked_path
+from constitution.places import checked_path
 
 IN_WORDS: dict[Any, str] = {
     int: "a whole number",

@@ -21,7 +21,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import ToolResult, Usage, one_line, without_middle
 from bp import Event
-from constitution import Effect, Zone, deeds_of
+from constitution import effects_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
@@ -173,12 +173,12 @@ def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> 
         return ()
     facts = described.facts
     uses = (use.resolved for use in facts.paths if use.access in ("write", "delete"))
-    changed = (deed for deed in deeds_of(facts) if deed.effect in CHANGES) if facts.command is not None else ()
-    return (*uses, *(deed.path for deed in changed if deed.zone not in NO_FILES))
+    changed = (effect for effect in effects_of(facts) if effect.kind in CHANGES) if facts.command is not None else ()
+    return (*uses, *(effect.path for effect in changed if effect.place.name not in NO_FILES))
 
 
-CHANGES = (Effect.WRITE, Effect.DELETE)
-NO_FILES = (Zone.NOWHERE, Zone.DEVICE, Zone.SINK, Zone.NETWORK_DEVICE, Zone.PARTLY_KNOWN, Zone.UNKNOWN)
+CHANGES = ("write", "delete")
+NO_FILES = ("nowhere", "device", "sink", "network_device", "partly", "unknown")
 """Places that are no files, or unknown."""
 
 

@@ -20,57 +20,54 @@ from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import Action, Deed, Effect, Level, PathUse, Verdict, Zone, deeds_of
+from constitution import Action, Effect, Level, PathUse, Verdict, effects_of
 from constitution.action import Category
 
-ANYTHING = frozenset(
-    {Effect.UNREADABLE, Effect.UNKNOWN_COMMAND, Effect.RUN_UNKNOWN_CODE, Effect.RUN_FETCHED_CODE, Effect.REMOTE_SHELL}
-)
-"""Effects whose consequences cannot be known."""
+ANYTHING = frozenset({"unreadable", "unknown_command", "unknown_code", "code", "fetched_code", "remote"})
+"""Kinds of effects whose consequences cannot be known."""
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\s'\"|;&)<>]+", re.IGNORECASE)
 
 
 @frozen
 class Does:
-    """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or unknown effects.
+    """A predicate: whether an approved action has one of `effects` at `places` (any, if empty), or unknown effects.
 
     told: its text in reports. addresses: or names an address of any machine, also this one.
     """
 
     told: str
-    effects: frozenset[Effect]
-    zones: frozenset[Zone] = frozenset()
-    anywhere: frozenset[Effect] = ANYTHING
+    effects: frozenset[str]
+    places: frozenset[str] = frozenset()
+    anywhere: frozenset[str] = ANYTHING
     addresses: bool = False
 
     def __call__(self, approved: GateApproved) -> bool:
         """Return whether it holds."""
         if self.addresses and ADDRESS.search(_text(approved.facts)):
             return True
-        return any(map(self._fits, deeds_of(approved.facts)))
+        return any(map(self._fits, effects_of(approved.facts)))
 
     @property
     def __name__(self) -> str:
         return self.told
 
-    def _fits(self, deed: Deed) -> bool:
-        return deed.effect in self.anywhere or (
-            deed.effect in self.effects and (not self.zones or deed.zone in self.zones)
-        )
+    def _fits(self, effect: Effect) -> bool:
+        is_there = not self.places or effect.place.name in self.places
+        return effect.kind in self.anywhere or (effect.kind in self.effects and is_there)
 
 
 READS_SECRETS = Does(
     "reads_secrets",
-    frozenset({Effect.READ, Effect.EXECUTE}),
-    frozenset({Zone.PRIVATE, Zone.SECRET, Zone.DENIED}),
-    ANYTHING | {Effect.SHOW_SECRETS, Effect.SHOW_ENVIRONMENT},
+    frozenset({"read", "run"}),
+    frozenset({"private", "private_outside", "secret", "denied"}),
+    ANYTHING | {"show_secrets", "show_environment", "take_keys"},
 )
 """Reads a key, a password, an `.env`, the environment."""
 
 REACHES_NETWORK = Does(
     "reaches_network",
-    frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}),
+    frozenset({"network", "send", "push", "publish", "install", "cloud", "give_shell", "listen"}),
     addresses=True,
 )
 """Connects to another machine, or to a local port, which may forward."""
@@ -81,18 +78,18 @@ def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]
 
     A download without a file name gets the last part of its address, in the action's folder.
     """
-    deeds = deeds_of(action)
+    effects = effects_of(action)
     addresses = ADDRESS.findall(_text(action))
-    written = tuple(deed.path for deed in deeds if deed.effect in (Effect.WRITE, Effect.RAW_COPY) and deed.path)
-    if addresses or any(deed.effect is Effect.NETWORK for deed in deeds):
+    written = tuple(effect.path for effect in effects if effect.kind == "write" and effect.path)
+    if addresses or any(effect.kind in ("network", "send") for effect in effects):
         return (*written, *(posixpath.join(action.start, _last_part(address)) for address in addresses))
-    copies = any(deed.effect is Effect.READ and is_below(deed.path, already) for deed in deeds)
+    copies = any(effect.kind == "read" and is_below(effect.path, already) for effect in effects)
     return written if copies else ()
 
 
 def executed_by(action: Action) -> tuple[str, ...]:
     """Return the files that an action would run, or whose text it would run."""
-    return tuple(deed.path for deed in deeds_of(action) if deed.effect is Effect.EXECUTE)
+    return tuple(effect.path for effect in effects_of(action) if effect.kind == "run")
 
 
 def is_below(path: str, places: tuple[str, ...]) -> bool:

@@ -14,13 +14,14 @@ from attrs import Factory, evolve, field, frozen
 from agent.protocols.asking import COMPLETED, EVERYTHING, Reason
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall, without
-from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
 from agent.vocabulary.messages import ToolResult
 from agent.vocabulary.reasons import Ending, Unfinished
 from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from bp import NONE, BThread, BThreadBody, bthread, contains, freeze, start, sync, where
-from constitution import Effect, Level, Verdict, Zone, deeds_of
+from constitution import Level, Verdict, effects_of
+from constitution.rules import kinds_named, places_named
 
 
 def _ordered(compare: Callable[[float, float], bool]) -> Callable[[Any, Any], bool]:
@@ -69,8 +70,8 @@ class Match:
 
     tools: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    zones: tuple[Zone, ...] = ()
+    effects: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     def __call__(self, approved: GateApproved) -> bool:
         """Return whether it does."""
@@ -79,15 +80,15 @@ class Match:
             return False
         if not all(condition(call.arguments) for condition in self.conditions):
             return False
-        return not (self.effects or self.zones) or any(
-            (not self.effects or deed.effect in self.effects) and (not self.zones or deed.zone in self.zones)
-            for deed in deeds_of(approved.facts)
+        return not (self.effects or self.places) or any(
+            (not self.effects or effect.kind in self.effects) and (not self.places or effect.place.name in self.places)
+            for effect in effects_of(approved.facts)
         )
 
     def __str__(self) -> str:
         parts = [" or ".join(self.tools), *(f"with {condition}" for condition in self.conditions)]
-        parts += [" or ".join(effect.name.lower() for effect in self.effects)]
-        parts += [f"in {' or '.join(zone.name.lower() for zone in self.zones)}" if self.zones else ""]
+        parts += [" or ".join(self.effects)]
+        parts += [f"in {' or '.join(self.places)}" if self.places else ""]
         return " ".join(filter(None, parts)) or "any action"
 
 
@@ -106,7 +107,7 @@ def action(*tools: str, effect: str = "", zone: str = "", **arguments: Any) -> M
 def make_match(tools: tuple[str, ...], arguments: Mapping[str, Any], effect: str = "", zone: str = "") -> Match:
     """Like `action`, for arguments of any name. Raises ValueError."""
     conditions = tuple(_condition(name, value) for name, value in arguments.items())
-    return Match(tools, conditions, _members(Effect, effect), _members(Zone, zone))
+    return Match(tools, conditions, tuple(kinds_named(effect.split())), tuple(places_named(zone.split())))
 
 
 def _condition(name: str, value: Any) -> Condition:
@@ -121,14 +122,6 @@ def _condition(name: str, value: Any) -> Condition:
         except (re.error, TypeError) as error:
             raise ValueError(f"{name}: {wanted!r} is no regular expression: {error}") from error
     return Condition(name, test, wanted)
-
-
-def _members(kind: Any, words: str) -> tuple[Any, ...]:
-    known = {member.name.lower(): member for member in kind}
-    for word in words.split():
-        if word not in known:
-            raise ValueError(f"there is no {kind.__name__.lower()} {word!r}; {meant(word, known)}")
-    return tuple(known[word] for word in words.split())
 
 
 def as_match(actions: Actions) -> Match:

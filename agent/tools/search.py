@@ -20,7 +20,7 @@ from agent.tools.schemas import Limits, Path, compiled, matches
 from agent.tools.workspace import Entry, Files, Folder
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import ToolResult
-from constitution.zones import is_private
+from constitution.places import is_private
 
 # Globs. Not `wcmatch`, which backtracks: eight times `**/a/` took it 44 seconds on 40 directories.
 

@@ -19,7 +19,7 @@ from agent.tools.output import outputs_folder
 from agent.tools.schemas import encoded
 from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
-from constitution.zones import GLOB, is_denied, is_within, placed
+from constitution.places import WILD, is_denied, is_within, placed
 
 Identity = tuple[int, int]  # device and inode: identify a file under any name
 
@@ -292,7 +292,7 @@ class Workspace:
         return names.union(other_names(names))
 
     def _names(self) -> frozenset[str]:
-        matches = {path: glob.glob(path, include_hidden=True) if GLOB.search(path) else [] for path in self.denied}
+        matches = {path: glob.glob(path, include_hidden=True) if WILD.search(path) else [] for path in self.denied}
         named = (name for path, each in matches.items() for name in (path, *each))
         return frozenset(name for path in named for name in (path, follow_links(path)))
 

@@ -26,7 +26,7 @@ from agent.verification.invariants import invariants_of, shipped_name
 from agent.verification.protocol_invariants import invariants_of_protocols
 from bp import BProgram, BProgramError, BThread, Event, RandomStrategy, Verification, verify
 from bp.statements import as_list
-from constitution import Action, deeds_of
+from constitution import Action, effects_of
 
 __all__ = ["loop_rules", "sampled_events", "tell", "verify_loop"]
 
@@ -81,7 +81,7 @@ def verify_loop(
 def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: Examples) -> tuple[BThread, ...]:
     """Return the environment of a loop with these rules, with the constitution's tables loaded."""
     for facts in (BASH, *(each.facts for each in declared_actions((*rules, *protocols)))):
-        deeds_of(facts)  # has the constitution load its tables now, so that no predicate does meanwhile
+        effects_of(facts)  # has the constitution load its tables now, so that no predicate does meanwhile
     effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
     return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
 

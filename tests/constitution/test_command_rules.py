@@ -6,7 +6,7 @@ from attrs import evolve
 from constitution import (
     DEFAULT,
     GATED,
-    PASSTHROUGH,
+    POLICIES,
     Action,
     CommandRule,
     Level,
@@ -113,6 +113,49 @@ def test_options_between_its_words_do_not_hide_a_command() -> None:
     assert verdict("git push origin", forced).rule != "user_rule"
 
 
+@rows(
+    ("rule", "command"),
+    [
+        ("rm -rf", "rm -fr x"),
+        ("rm -rf", "rm x -r -f"),
+        ("rm -rf", "rm --force --recursive x"),
+        ("git push -f", "git push --force origin topic"),
+        ("python x.py", "python3 x.py"),
+        ("python3 x.py", "/usr/bin/python3.11 x.py --now"),
+        ("./deploy.sh", "sh deploy.sh now"),
+        ("./deploy.sh", "source deploy.sh"),
+        ("bash deploy.sh", "./deploy.sh"),
+    ],
+)
+def test_a_rule_is_about_a_command_as_the_shell_will_run_it(rule: str, command: str) -> None:
+    denied = CommandRule(Level.deny, tuple(rule.split()))
+
+    assert verdict(command, denied).rule == "user_rule"
+
+
+@rows(
+    ("rule", "command"),
+    [("rm -rf", "rm -r x"), ("git push -f", "git push"), ("./deploy.sh", "sh other.sh"), ("make", "./make")],
+)
+def test_a_rule_is_about_no_other_command(rule: str, command: str) -> None:
+    assert verdict(command, CommandRule(Level.deny, tuple(rule.split()))).rule != "user_rule"
+
+
+@rows(
+    ("line", "cure"),
+    [
+        ("deny -- git push *", "write 'git push'"),
+        ("deny -- 'Bash(git push:*)'", "write 'git push'"),
+        ("deny -- Bash(git 'push:*)'", "write 'git push'"),
+        ("deny -- cd x '&&' git push", "one simple command"),
+        ("ask -- X=1 make", "write 'make'"),
+    ],
+)
+def test_a_rule_that_can_never_match_is_refused_with_the_cure(line: str, cure: str) -> None:
+    with pytest.raises(ValueError, match=cure):
+        read_command_rule(line)
+
+
 def test_a_denial_gives_its_reason_and_says_whose_it_is() -> None:
     said = verdict("make deploy", CommandRule(Level.deny, ("make", "deploy"), reason="not on Fridays"))
 
@@ -122,7 +165,7 @@ def test_a_denial_gives_its_reason_and_says_whose_it_is() -> None:
 def test_a_policy_without_rules_still_hears_what_the_user_says() -> None:
     rule = CommandRule(Level.ask, ("make",))
 
-    assert judge(action("make x"), PASSTHROUGH.with_commands(rule)).level is Level.ask
+    assert judge(action("make x"), POLICIES["passthrough"].with_commands(rule)).level is Level.ask
 
 
 def test_a_program_without_a_shell_is_granted_alike() -> None:

@@ -1,5 +1,7 @@
 """Verdicts, the checks that are made of them, and what is read from an action: risk, mentions, variables."""
 
+from attrs import evolve
+
 from constitution import (
     POLICIES,
     Action,
@@ -9,10 +11,12 @@ from constitution import (
     changes_commands,
     check_safety,
     classify_risk,
-    compose,
+    commands_of,
+    create_gate_check,
+    effects_of,
     is_dangerous_command,
+    judge,
     judge_command,
-    mentions,
 )
 from tests.tables import rows
 
@@ -25,9 +29,9 @@ def test_levels_are_ordered_words() -> None:
 
 
 def test_a_verdict_reads_as_a_sentence() -> None:
-    verdict = Verdict(Level.deny, "delete_outside_workspace", "destruction", (), "rm would delete / recursively")
+    verdict = Verdict(Level.deny, "delete_tree", "destruction", (), "rm would delete / recursively")
 
-    assert str(verdict) == "deny: delete_outside_workspace: rm would delete / recursively"
+    assert str(verdict) == "deny: delete_tree: rm would delete / recursively"
 
 
 def test_verdicts_are_hashable_values() -> None:
@@ -48,13 +52,11 @@ def test_a_verdict_names_program_subcommand_object_and_place() -> None:
         "make deploy": "make deploy would publish or deploy something",
         "git -C x reset --hard": "git reset would discard uncommitted work",
         "rm -r ~/x": "rm would delete /home/me/x recursively",
-        ":(){ :|:& };:": ": would start itself again and again",
+        ":(){ :|:& };:": ": would exhaust the machine",
         "cp $A y": "cp would read a path that is not known before it runs",
-        "rm -rf src/$A": "rm would recursively delete a path in src that is not known before it runs",
+        "rm -rf src/$A": "rm would delete a path in src, not known before it runs, recursively",
         "cat /$A": "cat would read a path in / that is not known before it runs",
-        "LD_PRELOAD=$A ls": (
-            "the command would make programs load a path that is not known before it runs (LD_PRELOAD)"
-        ),
+        "LD_PRELOAD=$A ls": "the command would have LD_PRELOAD run other code",
         "ls ~/x | xargs rm": "rm would delete files in /home/me/x",
     }
 
@@ -148,8 +150,8 @@ def test_dangerous_commands_are_those_that_are_denied() -> None:
 
 
 def test_a_check_takes_its_own_workspace() -> None:
-    assert check_safety(bash("rm -rf /other/x"), workspace="/other").allowed
-    assert not check_safety(bash("rm -rf /other/x"), workspace="/ws").allowed
+    assert check_safety(bash("touch /other/x"), workspace="/other").allowed
+    assert not check_safety(bash("touch /other/x"), workspace="/ws").allowed
 
 
 def test_composed_checks_give_the_strictest_verdict() -> None:
@@ -159,20 +161,19 @@ def test_composed_checks_give_the_strictest_verdict() -> None:
     def deny(action: Action) -> Verdict:
         return Verdict(Level.deny, "yours")
 
-    assert compose(ask, deny)(bash("ls")).rule == "yours"
-    assert compose(ask)(bash("ls")).rule == "mine"
-    assert compose()(bash("ls")).allowed
+    assert create_gate_check(ask, deny)(bash("ls")).rule == "yours"
+    assert create_gate_check(ask)(bash("ls")).rule == "mine"
+    assert create_gate_check()(bash("ls")).allowed
 
 
-def test_mentions_name_programs_and_paths() -> None:
-    found = mentions("cd sub && cat a.txt ~/b > /tmp/c; sudo ./run.sh x | python3 tool.py")
+def test_what_a_command_runs_and_where_is_known_of_every_part_of_it() -> None:
+    action = bash("cd sub && cat a.txt ~/b > /tmp/c; sudo ./run.sh x | python3 tool.py")
 
-    assert found.programs == ("cd", "cat", "sudo", "./run.sh", "python3")
-    assert {"sub", "sub/a.txt", "~/b", "/tmp/c", "sub/run.sh", "sub/tool.py"} <= set(found.paths)
+    programs = [command.argv[0] for command in commands_of(action)]
+    paths = {effect.path for effect in effects_of(action)}
 
-
-def test_mentions_of_unreadable_text_are_what_can_be_read() -> None:
-    assert mentions("rm 'a").programs in ((), ("rm",))
+    assert programs == ["cd", "cat", "sudo", "./run.sh", "python3"]
+    assert {"/ws/sub/a.txt", "/home/me/b", "/tmp/c", "/ws/sub/run.sh", "/ws/sub/tool.py"} <= paths
 
 
 def test_a_program_behind_a_link_is_judged_as_that_program() -> None:
@@ -202,3 +203,31 @@ PLAIN = "X DATABASE_URL PWD OLDPWD USER TERM NODE_ENV DEBUG VIRTUAL_ENV PATHS HO
 def test_variables_of_shells_and_everyday_programs_change_commands_and_plain_ones_do_not() -> None:
     assert [name for name in CHANGING.split() if not changes_commands(name)] == []
     assert [name for name in PLAIN.split() if changes_commands(name)] == []
+
+
+@rows(
+    ("command", "reaches"),
+    [
+        ("git clone -q . copy", False),
+        ("git clone ./lib copy", False),
+        ("git clone file:///ws/lib copy", False),
+        ("git clone host:lib", True),
+        ("git clone .x:lib", True),
+        ("git clone --depth 1 https://example.com/lib", True),
+        ("git clone $(cat where)", True),
+        ('git clone "$1"', True),
+    ],
+)
+def test_a_clone_reaches_the_network_unless_its_source_is_plainly_a_folder(command: str, reaches: bool) -> None:
+    effects = effects_of(Action("bash", "write", "/ws", "/ws", "/home/me", command=command))
+
+    assert ("network" in {effect.kind for effect in effects}) is reaches
+
+
+def test_all_of_a_workspace_that_is_kept_may_be_deleted_where_nothing_else_can_be() -> None:
+    kept = Action("bash", "write", "/ws", "/ws", "/home/me", command="rm -rf .", sandbox="bubblewrap", kept=("/ws",))
+
+    assert judge(kept, POLICIES["default"]).allowed
+    assert not judge(evolve(kept, kept=()), POLICIES["default"]).allowed
+    assert not judge(evolve(kept, command="rm -rf ~"), POLICIES["default"]).allowed
+    assert not judge(evolve(kept, command="rm -rf .git"), POLICIES["default"]).allowed

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("bp", "constitution", "agent")
 MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
-READS_ITS_TABLES = "constitution/tables/__init__.py"
+READS_ITS_TABLES = "constitution/tables.py"
 """It opens the files that are packaged beside it, and no others."""
 
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
@@ -40,13 +40,15 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "verification",
     ),
     "constitution": (
-        "verdict effects",
-        "action tables",
-        "zones rules",
-        "policy shell",
-        "analysis",
+        "verdict tables",
+        "action places programs reader",
+        "command_rules",
+        "rules words",
+        "walk",
+        "inline_code",
+        "special_programs",
         "judge",
-        "checks",
+        "grants",
     ),
     "agent": (
         "vocabulary",
@@ -72,7 +74,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 LABORATORY = {"agent.cli.experiment", "agent.cli.parts"}
 """The commands that need it, of which `doctor` imports it when it is used."""
 
-HEAVY = {"httpx2", "openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
+HEAVY = {"httpx2", "openai", "opentelemetry", "ruamel.yaml", "rich", "trio"}
 
 
 def read(path: str) -> str:
@@ -222,7 +224,7 @@ def folders_of_this_machine() -> list[str]:
 
 
 ENGINE = (walls.engine_may_import, "bp")
-PREDICATES = (walls.predicates_may_import, "constitution.shell")
+PREDICATES = (walls.predicates_may_import, "constitution")
 IMPURE = """
     os os.path subprocess socket anyio asyncio yaml ruamel.yaml shutil pathlib io tempfile sys time random logging
     urllib.request importlib bp agent openai
@@ -239,7 +241,7 @@ STOPPED = [
 LET_THROUGH = [
     (ENGINE, "import gc, attrs\nfrom attr import s\nfrom . import events"),
     ((walls.engine_with("anyio"), "bp"), "import anyio\nfrom anyio.abc import TaskGroup"),
-    (PREDICATES, "import re, attrs, tree_sitter\nfrom collections.abc import Set\nfrom .rules import x"),
+    (PREDICATES, "import re, attrs\nfrom collections.abc import Set\nfrom .rules import x"),
 ]
 
 

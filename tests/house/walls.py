@@ -51,12 +51,10 @@ def engine_with(package: str) -> Callable[[Import], bool]:
 
 
 def predicates_may_import(imported: Import) -> bool:
-    """`constitution` is pure: itself, attrs, the shell parser, and what of the standard library does no I/O."""
+    """`constitution` is pure: itself, attrs, and what of the standard library does no I/O."""
     if imported.module in IMPURE_PARTS:
         return False
-    if imported.module in ("importlib.machinery", "importlib.util"):  # with which the parser is loaded
-        return True
-    return imported.top in PURE_MODULES or imported.top in {"attr", "attrs", "constitution", "tree_sitter"}
+    return imported.top in PURE_MODULES or imported.top in {"attr", "attrs", "constitution"}
 
 
 def breaches(source: str, wall: Wall, *, package: str) -> list[str]:

@@ -38,7 +38,7 @@ from tests.mutants.trials import (
 LAWS = {
     "agent": ("tests/agent/session/test_laws.py",),
     "bp": ("tests/bp/test_against_reference.py", "tests/bp/verification/test_verifier_law.py"),
-    "constitution": ("tests/constitution/test_totality.py",),
+    "constitution": ("tests/constitution/test_laws.py",),
 }
 EQUIVALENTS = Path("tests/mutants/equivalents.toml")
 QUICK = ("-m", "not slow")

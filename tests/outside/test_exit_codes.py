@@ -175,6 +175,10 @@ def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
 # Questions, answers and steering on a terminal; and where there is none.
 
 
+UNCONFINED = ("--sandbox", "off")
+"""In a sandbox the text of a command raises no question about what the sandbox keeps in."""
+
+
 def approving(*commands: str) -> list[dict[str, object]]:
     return [bash(command, f"c{number}") for number, command in enumerate(commands, 1)]
 
@@ -184,7 +188,7 @@ def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_
         (place.workspace / name).touch(mode=0o600)
     timed = {"call": {"tool": "bash", "id": "c2", "arguments": {"timeout": 9, "command": "chmod  777 'b  b'"}}}
     script = place.script(*approving("chmod 777 a"), timed, *approving("chmod 777 c"), "Done.")
-    terminal = place.on_terminal(*place.words("Do it", model=script))
+    terminal = place.on_terminal(*place.words("Do it", *UNCONFINED, model=script))
 
     terminal.wait_for("Approve command: chmod 777 a? (yes/no)")
     terminal.type("maybe\n")
@@ -203,7 +207,8 @@ def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_
 
 def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
-    terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "never")))
+    script = place.script(*approving("chmod 777 a"), "never")
+    terminal = place.on_terminal(*place.words("Do it", *UNCONFINED, model=script))
 
     terminal.wait_for("? (yes/no)")
 
@@ -215,7 +220,7 @@ def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
 def test_a_pipe_cannot_approve_a_call(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
 
-    said = place.play(*approving("chmod 777 a"), "Done.", input="yes\n")
+    said = place.play(*approving("chmod 777 a"), "Done.", input="yes\n", options=UNCONFINED)
 
     assert (said.code, said.out) == (0, "Done.\n")
     assert place.log.told("c1").startswith("denied: no person present")
@@ -225,7 +230,7 @@ def test_a_pipe_cannot_approve_a_call(place: Place) -> None:
 def test_a_deferred_approval_leaves_5_and_goes_on_with_the_answer(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
 
-    said = place.play(*approving("chmod 777 a"), "Done.", options=("--approvals", "later"))
+    said = place.play(*approving("chmod 777 a"), "Done.", options=(*UNCONFINED, "--approvals", "later"))
     resting = shutil.copy(place.log.path, place.folder / "copy.jsonl")
     undecided = place.command("resume", place.log.path)
     rejected = place.command("resume", resting, "--reject", "c1", "--because", "too open")
@@ -242,7 +247,8 @@ def test_a_deferred_approval_leaves_5_and_goes_on_with_the_answer(place: Place) 
 
 def test_end_of_input_is_no(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
-    terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "Done.")))
+    script = place.script(*approving("chmod 777 a"), "Done.")
+    terminal = place.on_terminal(*place.words("Do it", *UNCONFINED, model=script))
 
     terminal.wait_for("? (yes/no)")
 

@@ -20,7 +20,7 @@ LONG_ID = "x" * 2000
 CONVERSATION: dict[str, Stream] = {
     "refused": calling(
         call("c-outside", "write_file", {"path": "/elsewhere/file", "content": "x"}),
-        call("c-person", "bash", {"command": "chmod 777 nothing"}),
+        call("c-person", "bash", {"command": "curl http://example.com"}),
     ),
     "flawed": calling(
         call("c-unknown-key", "bash", {"command": "echo ran", "colour": "red"}),

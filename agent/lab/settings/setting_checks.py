@@ -22,7 +22,7 @@ from agent.lab.settings.setting import Setting, SettingError
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import World
-from constitution.shell.syntax import parse
+from constitution.reader import Function, Group, Loop, Node, Pipe, Simple, Unreadable, read
 
 
 def problems_of(setting: Setting, isolation: Wanted = "best") -> list[str]:
@@ -181,18 +181,40 @@ def _commands_of(script: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _programs_in(command: str) -> frozenset[str]:
     """Return the programs of a command that can be read, except for those beside an `||`, which may be missing."""
-    root, source, doubt = parse(command)
-    left, found, functions = [root] if root and not doubt else [], set[str](), set[str]()
-    while left:
-        node = left.pop()
-        words = [source[part.start_byte : part.end_byte].decode() for part in node.named_children]
-        if not any(part.type == "||" for part in node.children):
-            left += node.children
-        if node.type == "function_definition":
-            functions.add(words[0])
-        elif node.type == "command":
-            found.update(_started(words))
-    return frozenset(name for name in found - functions if PROGRAM.fullmatch(name))
+    try:
+        found = list(_commands_in(read(command)))
+    except Unreadable:
+        return frozenset()
+    functions = {words[0] for words in found if len(words) == 2 and words[1] == "()"}
+    names = {name for words in found for name in _started(words)}
+    return frozenset(name for name in names - functions if PROGRAM.fullmatch(name))
+
+
+def _commands_in(node: Node) -> Iterator[list[str]]:
+    """Yield the words of each simple command, except for those beside an `||`; of a function `NAME ()`."""
+    match node:
+        case Simple(words=words):
+            yield ["".join(part.text for part in word.parts) for word in words]
+            for script in (part.script for word in words for part in word.parts):
+                if script is not None:
+                    yield from _commands_in(script)
+        case Pipe(stages=stages):
+            for stage in stages:
+                yield from _commands_in(stage)
+        case Loop(body=body):
+            yield from _commands_in(body)
+        case Function(name=name, body=body):
+            yield [name, "()"]
+            yield from _commands_in(body)
+        case Group():
+            for step in _needed_steps(node):
+                yield from _commands_in(step)
+
+
+def _needed_steps(group: Group) -> list[Node]:
+    following = [*(operator for operator, _ in group.steps[1:]), ""]
+    steps = zip(group.steps, following, strict=False)
+    return [step for (operator, step), behind in steps if "||" not in (operator, behind)]
 
 
 def _started(words: Sequence[str]) -> Iterator[str]:

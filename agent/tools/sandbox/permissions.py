@@ -28,9 +28,9 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from agent.tools.workspace import other_names
-from constitution import Deed, Effect, Zone
-from constitution.effects import UNKNOWN
-from constitution.zones import GLOB, Places, absolute, is_within, zone_of
+from constitution import Effect
+from constitution.places import WILD, Places, absolute, is_within, place_of
+from constitution.rules import group
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
@@ -77,7 +77,7 @@ class Confinement:
 
 def agents_own(home: str) -> tuple[str, ...]:
     """Return the folders in which the agent keeps runs, rules and keys: the default one, and that of BPAGENT_HOME."""
-    chosen = (os.environ.get("BPAGENT_HOME"), absolute(OWN_FOLDER, cwd="/", home=home))
+    chosen = (os.environ.get("BPAGENT_HOME"), absolute(OWN_FOLDER, "/", home))
     return tuple(dict.fromkeys(os.path.realpath(place) for place in chosen if place))
 
 
@@ -115,10 +115,10 @@ def cache_folder(workspace: str) -> str:
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the hidden files and folders, links followed, none within another.
 
-    These are the secrets of the constitution (`constitution/tables/places.toml`), and those `denied`, with all their
+    These are the secrets of the constitution (`constitution/places.toml`), and those `denied`, with all their
     mounts and, if they are patterns, matches. A folder that contains the workspace cannot be hidden.
     """
-    matches = (glob.glob(path, include_hidden=True) if GLOB.search(path) else [path] for path in denied)
+    matches = (glob.glob(path, include_hidden=True) if WILD.search(path) else [path] for path in denied)
     found = (*_secrets(home), *map(os.path.expanduser, chain.from_iterable(matches)), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
     shown = (path for path in other_names(real) - real if os.path.exists(path))
@@ -162,10 +162,10 @@ def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
     secrets, keeping, hidden = list[str](), list[str](), list[str]()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            zone = zone_of(entry.path, places)
-            if zone is Zone.SECRET:
+            place = place_of(entry.path, places)
+            if place.name == "secret":
                 secrets.append(entry.path)
-            elif zone is Zone.KEEPS_SECRETS and entry.is_dir(follow_symlinks=False):
+            elif place.name == "keeps_secrets" and entry.is_dir(follow_symlinks=False):
                 keeping.append(entry.path)
             elif entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 hidden.append(entry.path)
@@ -175,29 +175,13 @@ def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
 NETWORK, UNCONFINED, READ, WRITE = "network", "unconfined", "read ", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
 
-BY_NETWORK = frozenset(
-    {
-        Effect.NETWORK, Effect.UPLOAD, Effect.REMOTE_SHELL, Effect.PUBLISH, Effect.PUSH, Effect.INSTALL, Effect.FETCH,
-        Effect.FOREIGN_PACKAGES, Effect.RUN_FETCHED_CODE, Effect.SHARED_HISTORY_LOSS, Effect.MAIN_HISTORY_LOSS,
-        Effect.CLOUD_CHANGE, Effect.CLOUD_LOSS, Effect.CLOUD_EXPOSURE, Effect.DATABASE_LOSS, Effect.DATABASE_RESET,
-        Effect.REVERSE_TUNNEL,
-    }
-)  # fmt: skip
-BY_THE_MACHINE = frozenset(
-    {
-        Effect.PRIVILEGE, Effect.POWER, Effect.FORMAT, Effect.MOUNT, Effect.ACCOUNTS, Effect.SERVICES, Effect.KERNEL,
-        Effect.FIREWALL, Effect.KILL, Effect.KILL_ALL, Effect.KILL_MATCHING, Effect.SCHEDULE, Effect.PACKAGES,
-        Effect.PACKAGES_LOSS, Effect.CONTAINER_ESCAPE, Effect.CONTAINER_LOSS, Effect.CONTAINER_DATA_LOSS, Effect.SPY,
-    }
-)  # fmt: skip
-BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PERMISSIONS, Effect.OPEN_TO_ALL})
 INSIDE = frozenset(
     {
-        Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL,
-        Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+        "nowhere", "built", "workspace", "root", "content", "history", "scratch", "scratch_root", "sink", "partly",
+        "unknown",
     }
 )  # fmt: skip
-"""Zones that are writable in the sandbox anyway, or whose place is unknown."""
+"""Places that are writable in the sandbox anyway, or of which it is not known where they are."""
 
 
 PROXIED = frozenset(["curl", "wget", "git"])
@@ -210,22 +194,22 @@ OTHER_WAY = re.compile(
 """Options with which a program reaches other hosts than its addresses, or bypasses the proxy."""
 
 
-def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ...]:
+def needed_for(effects: Iterable[Effect], *, by_host: bool = False) -> tuple[str, ...]:
     """Return the rights without which these effects would fail inside, in order; `unconfined` includes all others.
 
     by_host: if the command names all hosts that it reaches, request these instead of the network.
     """
     found: set[str] = set()
-    for deed in deeds:
-        if deed.effect in BY_THE_MACHINE:
+    for effect in effects:
+        if effect.kind in group("by_machine"):
             return (UNCONFINED,)
-        if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
-            found.update(_reached(deed) if by_host else [NETWORK])
-        elif deed.zone is Zone.PRIVATE and deed.effect not in BY_PATH and deed.path:
-            found.add(READ + deed.path)
-        elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
-            is_exact = deed.effect is Effect.WRITE or deed.zone in (Zone.RUNS_LATER, Zone.PRIVATE)
-            found.add(WRITE + (deed.path if is_exact else posixpath.dirname(deed.path)))
+        if effect.kind in group("by_network") or effect.place.name == "network_device":
+            found.update(_reached(effect) if by_host else [NETWORK])
+        elif effect.place.name == "private" and effect.kind not in group("by_path") and effect.path:
+            found.add(READ + effect.path)
+        elif effect.kind in group("by_path") and effect.path and effect.place.name not in INSIDE:
+            is_exact = effect.kind == "write" or effect.place.name in ("later", "private")
+            found.add(WRITE + (effect.path if is_exact else posixpath.dirname(effect.path)))
     return without_hosts(tuple(sorted(found)))
 
 
@@ -234,16 +218,17 @@ def without_hosts(rights: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each for each in rights if NETWORK not in rights or HOST.fullmatch(each) is None)
 
 
-def _reached(deed: Deed) -> list[str]:
+def _reached(effect: Effect) -> list[str]:
     """Return the network rights for an effect: single hosts if these are known for certain.
 
     A request to a host that is missing here is refused with a message.
     """
-    if deed.program not in PROXIED or deed.effect not in (Effect.NETWORK, Effect.UPLOAD):
+    if effect.program.partition(" ")[0] not in PROXIED or effect.kind not in ("network", "send"):
         return [NETWORK]
-    if any(word.startswith(UNKNOWN) or OTHER_WAY.fullmatch(word) for word in deed.words):
+    words = effect.evidence.argv
+    if any(word.startswith("…") or OTHER_WAY.fullmatch(word) for word in words):
         return [NETWORK]
-    addresses = (word for before, word in pairwise(deed.words) if ADDRESS.match(word) and before not in NOT_REACHED)
+    addresses = (word for before, word in pairwise(words) if ADDRESS.match(word) and before not in NOT_REACHED)
     hosts = [f"{NETWORK} {_host(address)}" for address in addresses]
     return hosts if hosts and all(map(is_right, hosts)) else [NETWORK]
 

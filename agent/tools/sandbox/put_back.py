@@ -25,7 +25,7 @@ from agent.tools.programs import find_program
 from agent.tools.sandbox.repository import followed, git_folders, repository_root
 from agent.tools.workspace import Changed, Workspace, open_real
 from agent.vocabulary.errors import ToolError
-from constitution.zones import is_private, is_within, kind_of_later
+from constitution.places import is_private, is_within, kind_of_later
 
 MOST_FOLDERS = 20_000
 LARGEST = 1024 * 1024  # bytes of a file that can be put back

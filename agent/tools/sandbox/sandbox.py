@@ -56,8 +56,7 @@ from agent.tools.sandbox.seccomp import FILTERS, NUMBERS, WITHOUT_NAMESPACES, se
 from agent.tools.sandbox.sockets import outer_sockets
 from agent.tools.temporary import make_folder, make_lasting_folder
 from agent.vocabulary.errors import CannotStart
-from constitution import Zone
-from constitution.zones import Places, is_within, zone_of
+from constitution.places import Places, is_within, place_of
 
 # Limits of resources.
 
@@ -463,7 +462,7 @@ def open_secrets(level: str, workspace: str) -> list[str]:
     for folder, folders, names in os.walk(workspace):
         folders[:] = sorted(set(folders) - MADE_OR_KEPT)
         paths = (os.path.join(folder, name) for name in sorted(names))
-        found += [os.path.relpath(path, workspace) for path in paths if zone_of(path, places) is Zone.PRIVATE]
+        found += [os.path.relpath(path, workspace) for path in paths if place_of(path, places).name == "private"]
         if len(found) >= MOST_NAMED:
             break
     return found[:MOST_NAMED]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from constitution.zones import is_within
+from constitution.places import is_within
 
 USUAL = (
     "~/.docker/*/*.sock", "~/.colima/*/*.sock", "~/.lima/*/sock/*", "~/.rd/*.sock", "~/.orbstack/run/*.sock",

@@ -27,7 +27,7 @@ from tests.tables import rows
             11,
             (
                 "deny",
-                "rule administrator (privilege)",
+                "rule privilege (machine)",
                 "sudo would run as the administrator",
                 "evidence: characters 4 to 25: sudo sh -c 'rm -rf /'",
             ),
@@ -50,7 +50,7 @@ def test_json_holds_the_whole_verdict(command: Command) -> None:
 
     verdict = json.loads(said.out)
     assert verdict["command"] == "rm -rf /"
-    assert (verdict["level"], verdict["rule"]) == ("deny", "delete_outside_workspace")
+    assert (verdict["level"], verdict["rule"]) == ("deny", "delete_tree")
     assert verdict["evidence"][0] == {"text": "rm -rf /", "start": 0, "end": 8, "argv": ["rm", "-rf", "/"]}
 
 
@@ -79,7 +79,7 @@ def test_commands_can_come_from_standard_input(
 def test_check_follows_links_like_the_gate(command: Command, workspace: Path) -> None:
     (workspace / "link").symlink_to("/etc")
 
-    inside = command("check", "rm -rf here", "--workspace", workspace)
+    inside = command("check", "rm -rf build", "--workspace", workspace)
     outside = command("check", "rm -rf link/", "--workspace", workspace)
 
     assert (inside.code, outside.code) == (0, 11)

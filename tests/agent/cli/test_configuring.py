@@ -134,8 +134,8 @@ mcp: ["touch started-by-the-project"]
 rules:
   - deny -- make deploy
   - deny upload network
-  - allow file=/usr/bin/git rule=write_history -- git reset
-  - '"allow" file=/usr/bin/git rule=write_history -- git reset'
+  - allow file=/usr/bin/git rule=write -- git reset
+  - '"allow" file=/usr/bin/git rule=write -- git reset'
 
 """
 

@@ -100,7 +100,7 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     terminal.type("yes\n")
     for scene in ("The fix was pushed.", "kill -9", "ran once", "mistake", "violated", "check>"):
         terminal.wait_for(scene)
-    terminal.talk("rm -rf /usr\n", "rule delete_outside_workspace")
+    terminal.talk("rm -rf /usr\n", "rule delete_tree")
     terminal.type("help\n")
     terminal.wait_for("An empty line or quit leaves.", times=2)
     repeated = {each: repeat(each) for each in re.findall(r"^  \$ (.*?)\s*$", terminal.raw, re.M)}

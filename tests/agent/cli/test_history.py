@@ -26,7 +26,7 @@ def log(recorded_log: Path) -> Path:
             ("why", "call_3"),
             (
                 "by b-thread by_constitution: rm would delete /no/such/folder",
-                "rule delete_outside_workspace (destruction), level deny",
+                "rule delete_tree (destruction), level deny",
                 "evidence: characters 0 to 22: rm -rf /no/such/folder",
                 "- without b-thread by_constitution: no b-thread refuses it",
                 "- these policies allow it: passthrough",
@@ -57,7 +57,7 @@ def test_why_as_json_names_the_objections(command: Command, log: Path) -> None:
 
     assert (told["approved"], told["ran"], told["levels"]["passthrough"]) == (False, False, "allow")
     assert told["objections"][0]["bthread"] == "by_constitution"
-    assert told["objections"][0]["because"]["rule"] == "delete_outside_workspace"
+    assert told["objections"][0]["because"]["rule"] == "delete_tree"
 
 
 @pytest.mark.slow

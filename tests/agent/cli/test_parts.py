@@ -113,6 +113,21 @@ def test_one_preset_is_shown_with_its_differences_from_default(command: Command)
     assert "You are an agent that works on a task" in said
 
 
+def test_what_is_refused_in_a_sandbox_is_listed(command: Command) -> None:
+    lines = command("presets", "--denials").out.splitlines()
+
+    assert (
+        len([line for line in lines if "would" in line])
+        == len(json_lines(command("presets", "--denials", "--json").out))
+        <= 15
+    )
+    assert any(line.split()[0] == "delete_tree" for line in lines if line)
+
+
+def json_lines(text: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def test_presets_as_json_are_their_options(command: Command) -> None:
     found = [json.loads(line) for line in command("presets", "--json").out.splitlines()]
 

@@ -121,16 +121,14 @@ def standing(tmp_path: Path) -> StandingAnswers:
 
 def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(standing: StandingAnswers) -> None:
     standing.file.write_text("# mine\ncommands:\n  - deny: make deploy  # never\n", encoding="utf-8")
-    assert standing.offer(proposed(standing, ASKED)).startswith(
-        "always would allow: touch .git/config (write_history, "
-    )
+    assert standing.offer(proposed(standing, ASKED)).startswith("always would allow: touch .git/config (write, ")
     said = standing.add(proposed(standing, ASKED))
 
-    assert said.startswith("always allowed from now on: touch .git/config (write_history, /usr/bin/touch)")
+    assert said.startswith("always allowed from now on: touch .git/config (write, /usr/bin/touch)")
     assert "# mine" in standing.file.read_text(encoding="utf-8")
     assert "# never" in standing.file.read_text(encoding="utf-8")
     assert read_user_rules(standing.file)[1] == CommandRule(
-        Level.allow, ("touch", ".git/config"), "/usr/bin/touch", rule="write_history", exact=True
+        Level.allow, ("touch", ".git/config"), "/usr/bin/touch", rule="write", exact=True
     )
 
 
@@ -167,7 +165,7 @@ def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(on_terminal:
     terminal.wait_for(QUESTION)
 
     assert terminal.end("always\n") == 0
-    assert "always allowed from now on: touch .git/config (write_history, " in terminal.screen
+    assert "always allowed from now on: touch .git/config (write, " in terminal.screen
     assert f"{QUESTION} yes, as you said always" in terminal.screen
 
     again = on_terminal(*words, TERM="dumb")
@@ -190,7 +188,7 @@ def test_a_command_that_the_user_wrote_needs_no_answer_once_and_as_it_was_writte
 def test_the_evidence_names_the_rule_and_the_words_that_it_rests_on(standing: StandingAnswers) -> None:
     told = standing.evidence(proposed(standing, f"ls; {ASKED}"))
 
-    assert told.splitlines()[0].startswith("rule write_history (destruction): ")
+    assert told.splitlines()[0].startswith("rule write (destruction): ")
     assert told.splitlines()[1] == "evidence: characters 4 to 21: touch .git/config"
 
 

@@ -109,7 +109,7 @@ def edited(run_of: RunOf, on_terminal: OnTerminal, tmp_path: Path) -> Terminal:
 
 
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
-    edited.talk("w", "rule write_history (destruction): ")
+    edited.talk("w", "rule write (destruction): ")
     edited.talk("yes\r", f"Approve command: {MINE}? (yes/no)", KEYS)
     edited.talk("n", f"{BEGUN} no,")
 
@@ -152,8 +152,8 @@ def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspac
 
 
 def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
-    edited.talk("w", "rule write_history (destruction): ")
-    shown = edited.raw.rindex("rule write_history")
+    edited.talk("w", "rule write (destruction): ")
+    shown = edited.raw.rindex("rule write")
     edited.talk("x", "> x")  # no key, so a text begins
     assert "[y/n]" not in edited.raw[shown:]
     edited.talk("\x7f", KEYS)

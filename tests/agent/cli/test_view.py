@@ -213,7 +213,7 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     path = urlsplit(place).path
     status, page = asked(place, path)
     assert status == 200
-    assert '"open":{"call_1":["cat .env","cat would read .env"]}' in page
+    assert '"open":{"call_1":["cat .env","cat would read .env\\na yes lets this one call read ' in page
     assert "does otherwise" not in page
 
     wrong = asked(place, f"{path}act", "POST", {"do": "approve", "call": "call_9"})

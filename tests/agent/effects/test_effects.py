@@ -1,6 +1,5 @@
 """Effects: what each start becomes, alone in a runner; and what they look up on disk before a call is judged."""
 
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
 from bp.runner import Broken
-from constitution import Action, Disk, Level, Verdict, judge
+from constitution import Action, Level, Verdict, judge
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -65,8 +64,6 @@ FACTS = Action("bash", "write", "/ws", cwd="/ws", command="ls", sandbox="bubblew
         ({"resolved": {"a": "/b"}}, "a leads to /b, not to nothing"),
         ({"executables": {"ls": "/tmp/ls"}}, "ls starts /tmp/ls, not nothing"),
         ({"contents": {"x.sh": "1"}}, "x.sh, which it would run, has other content"),
-        ({"disk": Disk(matches={"*": "a"})}, "* matches other files"),
-        ({"disk": Disk(linked=("a",))}, "a is a file with other names too"),
         ({"kept": ("/ws",)}, "/ws is kept by snapshots"),
     ],
 )
@@ -76,10 +73,6 @@ async def test_each_fact_that_changed_since_a_yes_is_told(now: dict[str, Any], t
 
 def described(root: Path, command: str) -> Action:
     return describe(ToolCall("1", "bash", {"command": command}), toolbox_of(root))
-
-
-def disk(root: Path, command: str) -> Disk:
-    return described(root, command).disk
 
 
 def toolbox_of(root: Path) -> Toolbox:
@@ -98,7 +91,7 @@ async def test_calls_are_described_with_links_followed_and_programs_found(tmp_pa
 
     assert (used.given, used.resolved, used.access) == ("link/a.txt", f"{tmp_path}/real/a.txt", "write")
     assert action.command == "cat link/a.txt; nosuchprogram x"
-    assert action.resolved["link/a.txt"] == f"{tmp_path}/real/a.txt"
+    assert action.resolved[f"{tmp_path}/link/a.txt"] == f"{tmp_path}/real/a.txt"
     assert (action.executables["cat"] != "", action.executables["nosuchprogram"]) == (True, "")
 
 
@@ -144,16 +137,12 @@ def test_the_latest_part_of_a_flood_is_shown() -> None:
     assert shown.endswith("xlast")
 
 
-# The disk is looked at before a call is judged: what patterns stand for, what is declared.
+# The disk is looked at before a call is judged: where the history is that it would lose.
 
 LONG_AGO = 1_000_000_000.0
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
 FILES = {
-    "saved.py": "a", "src/changed.py": "b", ".gitignore": "*.ign\n", "package.json": '{"dependencies": {"x": "1"}}',
-    "requirements-dev.txt": "# tools\nPy_Test>=8\n-r other.txt\n",
-    "pyproject.toml": '[project]\ndependencies = ["attrs>=23"]\n[dependency-groups]\ndev = ["ruff"]\n'
-    '[tool.poetry.dependencies]\npython = "^3.11"\n',
-}  # fmt: skip
+    "saved.py": "a", "src/changed.py": "b", ".gitignore": "*.ign\n", }  # fmt: skip
 
 
 @pytest.fixture
@@ -166,32 +155,7 @@ def project(tmp_path: Path) -> Path:
         subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
     (tmp_path / "src/changed.py").write_text("c")
     (tmp_path / "new.txt").write_text("n")
-    os.link(tmp_path / "new.txt", tmp_path / "other.ign")
-    (tmp_path / "link.ign").symlink_to("/etc/hostname")
     return tmp_path
-
-
-@rows(
-    ("command", "fact", "wanted"),
-    [
-        ("cd src; ls", "folders", ("{}/src",)),
-        ("echo x >> other.ign", "linked", ("{}/other.ign",)),
-        ("cat l*", "matches", {"{}/l*": "{}/link.ign"}),
-        ("cd made.ign && git log", "repositories", ("{}/made.ign",)),
-        ("pip install y", "declared", ("x", "ruff", "python", "attrs", "py-test")),
-    ],
-)
-def test_what_a_command_would_touch_is_looked_up(project: Path, command: str, fact: str, wanted: Any) -> None:
-    found = getattr(disk(project, command), fact)
-
-    assert str(dict(found) if fact == "matches" else found).replace(str(project), "{}") == str(wanted)
-
-
-def test_nothing_is_declared_by_an_unreadable_file(tmp_path: Path) -> None:
-    for name, text in (("package.json", "["), ("pyproject.toml", "=")):
-        (tmp_path / name).write_text(text)
-
-    assert disk(tmp_path, "npm install y").declared == ()
 
 
 def test_the_history_that_a_command_would_lose_is_found_as_version_control_finds_it(project: Path) -> None:
@@ -200,10 +164,10 @@ def test_the_history_that_a_command_would_lose_is_found_as_version_control_finds
         ".git": "git reset --hard", "src/.git": "cd src; git clean -f", "tree.ign/.git": "git -C tree.ign stash drop",
     }  # fmt: skip
 
-    assert [described(project, command).resolved.get(word) for word, command in commands.items()] == [
+    assert [described(project, command).resolved.get(f"{project}/{word}") for word, command in commands.items()] == [
         f"{project}/.git", f"{project}/.git", f"{project}/.git/worktrees/tree.ign",
     ]  # fmt: skip
-    assert ".git" not in described(project, "git status").resolved
+    assert f"{project}/.git" not in described(project, "git status").resolved
 
 
 def test_only_before_a_call_that_may_change_files_the_workspace_is_kept(project: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_wrong_row_is_told_with_its_place(tmp_path: Path, row: str, place: str
 
 
 def test_adding_a_rule_keeps_the_comments(rules_file: Path) -> None:
-    rule = CommandRule(Level.allow, ("cat", "a b"), "/bin/cat", rule="read_private")
+    rule = CommandRule(Level.allow, ("cat", "a b"), "/bin/cat", rule="read")
 
     add_user_rule(rule, rules_file)
 

@@ -160,9 +160,7 @@ def test_actions_are_meant_by_what_they_would_do(make_agent: MakeAgent, workspac
     commands = [call("bash", command=text) for text in ("head -c 1 .env", "curl -s http://example.invalid/")]
     agent = make_agent(*commands, "Done.", threads=[policy], preset="passthrough")
 
-    assert (
-        results(agent.run_sync("Work"))[1] == "rejected: never: network or upload is not allowed after read in private"
-    )
+    assert results(agent.run_sync("Work"))[1] == "rejected: never: network or send is not allowed after read in private"
 
 
 @rows(
@@ -316,7 +314,7 @@ policies:
         ("{allow: a}", "`allow` says how often with `at_most`, and nothing else does"),
         ("{forbid: a, at_most: 2}", "`allow` says how often with `at_most`, and nothing else does"),
         ("{allow: a, at_most: 1, after: b}", "`allow` counts from the beginning of its scope"),
-        ("{forbid: {effect: uplaod}}", "there is no effect 'uplaod'; did you mean 'upload'?"),
+        ("{forbid: {effect: netwrok}}", "there is no effect 'netwrok'; did you mean 'network'?"),
         ("{forbid: {tool: a, arguments: {x: {above: 1, below: 2}}}}", "x: "),
         ("{require: a, after: []}", "name at least one action"),
         ("{forbid: a, within: week}", "week"),

@@ -103,7 +103,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "gate bash": {
         "gen_ai.tool.name": "bash", "gen_ai.tool.call.id": "call_2", "gen_ai.tool.type": "function",
         "bpagent.decision": "rejected", "bpagent.refused_by": ("by_constitution",),
-        "bpagent.because": ("deny: delete_outside_workspace",),
+        "bpagent.because": ("deny: delete_tree",),
     },
     "gate note": {
         "gen_ai.tool.name": "note", "gen_ai.tool.call.id": "call_1", "gen_ai.tool.type": "function",

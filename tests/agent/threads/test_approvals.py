@@ -223,7 +223,7 @@ LOOKING, WRITING = Action("look", "read", "/w"), Action("note", "write", "/w")
         (NO_RULES, True, WRITING, "nothing_objects"),
         (NO_RULES, False, WRITING, "no_snapshots"),
         (NO_RULES, False, LOOKING, "nothing_objects"),
-        (POLICIES["default"], False, Action("bash", "write", "/w", command="rm -rf /"), "delete_outside_workspace"),
+        (POLICIES["default"], False, Action("bash", "write", "/w", command="rm -rf /"), "delete_tree"),
     ],
 )
 def test_without_snapshots_the_user_is_asked_about_what_is_allowed_and_may_change_files(

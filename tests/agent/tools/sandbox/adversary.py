@@ -62,8 +62,7 @@ OWN = tuple(KINDS)
 
 def attacks() -> tuple[str, ...]:
     """Return the commands of the corpora that should be asked about or denied."""
-    names = sorted(path.stem for path in corpora.HERE.glob("*.tsv"))
-    gated = (command for name in names for label in ("ask", "deny") for command in corpora.commands(name, label))
+    gated = (command for name in corpora.GATED for command in corpora.commands(name))
     return tuple(dict.fromkeys(gated))
 
 

@@ -22,7 +22,7 @@ from agent.tools.terminal import make_terminal
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, SandboxLifted, ToolFinished
-from constitution import Action, deeds_of
+from constitution import Action, effects_of
 from tests.agent.conftest import MakeAgent
 from tests.agent.tools.conftest import Site
 from tests.tables import rows
@@ -222,14 +222,14 @@ NEEDS = {
     "curl example.org": "network",
     "nc example.org 80": "network",
     "pip install requests": "network",
-    "sh -c 'curl https://example.org'": "network",
+    "sh -c 'curl https://example.org'": "network example.org",
 }
 
 
 def test_a_yes_to_a_command_is_one_to_the_hosts_that_it_names() -> None:
     def needs(command: str, by_host: bool = True) -> str:
         action = Action("bash", "write", "/w", "/w", "/h", command=command)
-        return ", ".join(needed_for(deeds_of(action), by_host=by_host))
+        return ", ".join(needed_for(effects_of(action), by_host=by_host))
 
     assert {command: needs(command) for command in NEEDS} == NEEDS
     assert needs("curl https://example.org", by_host=False) == "network"
