@@ -1,7 +1,7 @@
 """Every protocol is model-checked with the loop, alone and with others, and every planted fault is found and named."""
 
 import time
-from itertools import combinations
+from itertools import combinations, product
 from random import Random
 from typing import Literal
 
@@ -56,11 +56,10 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
 
 def test_the_invariants_hold_for_each_protocol_with_stop_and_abort() -> None:
     """After the call that runs and after its step; those with many states: see `make presets`."""
-    stopping = [(after, (stop_on_request(after), *ABORTED)) for after in STOPS]
+    stopping = {after: (stop_on_request(after), *ABORTED) for after in STOPS}
     quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]
-    loops: Loops = {
-        f"{name}, {after}": (rules, PROGRAMS[name]) for after, rules in stopping for name in sampled(quick, 2)
-    }
+    both = sampled(product(STOPS, quick), 2)
+    loops: Loops = {f"{name}, {after}": (stopping[after], PROGRAMS[name]) for after, name in both}
 
     assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
