@@ -120,8 +120,9 @@ class Tool:
     `parameters`: the schema for the model, from the shape that checks arguments. `timeout`: in seconds, None for no
     limit but the tool's own. `workspace`: its root and bounds for the gate; None for the agent's. `argv`: returns the
     program that a call starts without a shell, for the gate. `cwd`: returns where the next call starts, if not in the
-    workspace's root. `hears`: gets the events of the agent's runs, for tools that react to stop requests. `restores`:
-    gets its recorded results when a run is resumed. `run_over`: awaited when a run has ended, or rests. `quick`:
+    workspace's root. `before`: returns what its shell reads before the command. `hears`: gets the events of the agent's
+    runs, for tools that react to stop requests. `restores`: gets its recorded results when a run is resumed.
+    `run_over`: awaited when a run has ended, or rests. `quick`:
     `function` is synchronous, never waits, and returns within about a millisecond; it can be neither cancelled nor
     timed out. `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it
     starts is confined, empty for a tool that starts nothing, or not in a sandbox; `guard` keeps places that run later
@@ -142,6 +143,7 @@ class Tool:
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
+    before: Callable[[Mapping[str, Any]], str] | None = None
     hears: Callable[[Event], None] | None = None
     restores: Callable[[ToolFinished], None] | None = None
     run_over: Callable[[], Awaitable[None]] | None = None
@@ -202,7 +204,8 @@ class Tool:
     def command(self, arguments: Mapping[str, Any]) -> str | None:
         """Return the shell command that a call with `arguments` would run, or None."""
         commands = [mark.prefix + text for mark, text in self._marked(arguments, ShellCommand)]
-        return "\n".join(commands) if commands else None
+        before = "" if self.before is None else self.before(arguments)
+        return before + "\n".join(commands) if commands else None
 
     def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the addresses that a call with `arguments` would reach."""

@@ -2,7 +2,9 @@
 
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+import shlex
+import shutil
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated, Any
 
 import anyio
@@ -32,6 +34,8 @@ from constitution import changes_commands
 MOST_BYTES = 16 * 1024 * 1024  # of the state file of a shell
 LONGEST_VALUE = 64 * 1024  # characters
 LONGEST_VALUES = 512 * 1024  # bytes of all variables, with which programs must still start
+LONGEST_TEXT = 64 * 1024  # bytes of functions, and of arrays and aliases, which are read with each command
+READING = 10.0  # seconds in which a shell reads functions
 SHOWN = 8  # names in a note
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -45,22 +49,44 @@ AT_FIRST = {"IFS": " \t\n", "PS4": "+ "}  # variables that a shell sets by itsel
 UNSET_BY_THE_SHELL = ("PS1", "PS2")  # by each one that is not interactive; a virtual environment exports the first
 
 FOR_A_CHANGE = "they change what other commands do; set them in the command that needs them"
-FOR_A_FORM = "a session keeps its directory and plain variables; define them in the command that uses them"
+FOR_A_FORM = "their names are taken, or their values not plain; define them in the command that uses them"
 FOR_A_VALUE = "they are too long, no text, or hold a command; set them in the command that needs them"
+
+# Words of bash, and a function that it calls by itself.
+OF_BASH = re.compile(
+    r"alias|bg|bind|break|builtin|caller|case|cd|command|command_not_found_handle|compgen|complete|compopt|continue"
+    r"|coproc|declare|dirs|disown|do|done|echo|elif|else|enable|esac|eval|exec|exit|export|false|fc|fg|fi|for"
+    r"|function|getopts|hash|help|history|if|in|jobs|kill|let|local|logout|mapfile|popd|printf|pushd|pwd|read"
+    r"|readarray|readonly|return|select|set|shift|shopt|source|suspend|test|then|time|times|trap|true|type|typeset"
+    r"|ulimit|umask|unalias|unset|until|wait|while"
+)
+OF_SET = {"allexport", "errexit", "errtrace", "noclobber", "noglob", "nounset", "pipefail", "verbose", "xtrace"}
+OF_SHOPT = {"dotglob", "expand_aliases", "extglob", "failglob", "globstar", "lastpipe", "nocaseglob", "nullglob"}
+FUNCTION = re.compile(r"([A-Za-z_][\w.:-]*) \(\) \n(\{.*)\n", re.ASCII | re.DOTALL)
+_WORD = r'(?:[\w./:@%+,-]+|"(?:[^"\\$`]|\\["\\])*")'
+_ARRAY = rf"declare -[aA]x? ([A-Za-z_]\w*)(?:=\((?:\[{_WORD}\]={_WORD} ?)*\))?\n"
+_ALIAS = r"alias ([A-Za-z_][\w.-]*)='[\w ./:=@%+,~-]*'\n"
+PLAIN = re.compile(f"{_ARRAY}|{_ALIAS}", re.ASCII)  # what bash writes for an array or an alias that runs nothing
 
 
 @frozen
 class Snapshot:
-    """The state of a session: its directory, and the differences of its variables from those of every command."""
+    """The state of a session: its directory, and what differs from every command.
+
+    changed, unset: variables, which are part of the environment. text: what else stands before each command, in the
+    words of bash: options, functions, arrays, aliases and PATH. The gate reads it with the command.
+    """
 
     cwd: str
     changed: Mapping[str, str] = field(factory=dict)
     unset: tuple[str, ...] = ()
+    text: str = ""
 
     @property
     def variables(self) -> dict[str, Any]:
-        """The differences from the variables of every command, in the format of the log."""
-        return {"changed": dict(self.changed), "unset": self.unset} if self.changed or self.unset else {}
+        """The differences from the state of every command, in the format of the log."""
+        text = {"text": self.text} if self.text else {}
+        return {"changed": dict(self.changed), "unset": self.unset, **text} if self != Snapshot(self.cwd) else {}
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of the next shell."""
@@ -68,55 +94,114 @@ class Snapshot:
         return {**kept, **self.changed, "PWD": self.cwd}
 
 
-def read_left(
-    content: bytes, given: Mapping[str, str], passing: Container[str] = ()
-) -> tuple[Snapshot, tuple[str, ...]] | None:
-    """Return the session's new state from the state file of a shell, and a notice of what is not kept.
+@frozen
+class Left:
+    """The state that a shell left, as data. A command may have forged it: only its form is certain.
 
-    None if there is no valid state: the shell was killed, replaced by `exec`, or the file is too large or invalid.
-    given: the variables at its start. passing: names of variables that belong to the call only.
+    others: the text of each array, function and alias, by kind and name.
+    """
+
+    cwd: str
+    variables: Mapping[str, str]
+    others: Mapping[str, str]
+
+    def is_free(self, name: str, given: Mapping[str, str]) -> bool:
+        """Return whether nothing else has the name: `command NAME` would run that, and the gate would not see it."""
+        places = f"{self.variables.get('PATH', '')}:{given.get('PATH', '')}".split(":")
+        path = ":".join(os.path.join(self.cwd, place) for place in places)
+        return OF_BASH.fullmatch(name) is None and _is_kept(name) and shutil.which(name, path=path) is None
+
+    def functions(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the bodies of the functions that the session keeps."""
+        found = [FUNCTION.fullmatch(text) for text in self.others.values()]
+        bodies = {each[1]: f"() {each[2]}" for each in found if each and self.is_free(each[1], given)}
+        return _those_that_fit(bodies, LONGEST_TEXT)
+
+
+def read_left(content: bytes) -> Left | None:
+    """Return the state in the state file of a shell.
+
+    None if it is not valid: the shell was killed, replaced by `exec`, or the file is too large.
     """
     cwd, *fields = map(os.fsdecode, content.split(b"\0"))
     if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
         return None
-    forms = ("array ", "function ")
-    others = [each for each in fields[:-2] if each.startswith(forms)]
+    forms = ("array ", "function ", "alias ")
+    others = [each.partition("\n") for each in fields[:-2] if each.startswith(forms)]
     pairs = [each.partition("=") for each in fields[:-2] if not each.startswith(forms)]
     if not all(equals and NAME.fullmatch(name) for name, equals, _ in pairs):
         return None
-    found = {name: value for name, _, value in pairs if _is_kept(name) and name not in passing}
-    before = {name: value for name, value in given.items() if _is_kept(name) and name not in passing}
-    return _compared(cwd, found, before, others)
+    return Left(cwd, *({name: value for name, _, value in parts} for parts in (pairs, others)))
 
 
-def _compared(
-    cwd: str, found: Mapping[str, str], given: Mapping[str, str], others: Iterable[str]
+def snapshot_of(
+    left: Left, functions: str, given: Mapping[str, str], passing: Container[str] = ()
 ) -> tuple[Snapshot, tuple[str, ...]]:
-    at_first = {**AT_FIRST, **{name: value for name, value in given.items() if name not in UNSET_BY_THE_SHELL}}
-    names = sorted(name for name in found.keys() | given.keys() if found.get(name) != at_first.get(name))
-    changing = [name for name in names if changes_commands(name)]
-    plain = [name for name in names if name not in changing]
-    kept = _those_that_fit({name: found[name] for name in plain if name in found})
+    """Return the session's new state, and notices of what is not kept.
+
+    functions: the text of those that are. given: the variables at the start of the shell. passing: names of variables
+    that belong to the call only.
+    """
+    found, before = (
+        {name: value for name, value in variables.items() if _is_kept(name) and name not in passing}
+        for variables in (left.variables, given)
+    )
+    at_first = {**AT_FIRST, **{name: value for name, value in before.items() if name not in UNSET_BY_THE_SHELL}}
+    names = sorted(name for name in found.keys() | before.keys() if found.get(name) != at_first.get(name))
+    path = {name: f"PATH={shlex.quote(found[name])}\n" for name in names if name == "PATH" and _is_plain(found, name)}
+    changing = [name for name in names if changes_commands(name) and name not in path]
+    plain = [name for name in names if not changes_commands(name)]
+    kept = _those_that_fit({name: found[name] for name in plain if _is_plain(found, name)}, LONGEST_VALUES)
     unfit = [name for name in plain if name in found and name not in kept]
-    ours = (each for each in others if OF_EVERY_SHELL.fullmatch(each.partition(" ")[2]) is None)
-    notes = ((changing, FOR_A_CHANGE), (list(ours), FOR_A_FORM), (unfit, FOR_A_VALUE))
-    snapshot = Snapshot(cwd, kept, tuple(name for name in plain if name not in found))
+    lines = _those_that_fit({**_plain_lines(left, given), **path}, LONGEST_TEXT)
+    standing = {*lines, *(f"function {name}" for name in left.functions(given))}
+    forms = [name for name in left.others if name not in standing and _is_kept(name)]
+    notes = ((changing, FOR_A_CHANGE), (forms, FOR_A_FORM), (unfit, FOR_A_VALUE))
+    snapshot = Snapshot(
+        left.cwd, kept, tuple(name for name in plain if name not in found), _with_options(left, functions, lines)
+    )
     return snapshot, tuple(_note(names, why) for names, why in notes if names)
 
 
+def _plain_lines(left: Left, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the lines that make arrays and aliases, by kind and name, without those that could run something."""
+    found = {name: each for name, text in left.others.items() if (each := PLAIN.fullmatch(text))}
+    expands = "expand_aliases" in left.variables.get("__bpagent_options", "")
+    arrays = {name: each[0] for name, each in found.items() if each[1] and not _is_of_others(each[1])}
+    aliases = {name: each[0] for name, each in found.items() if each[2] and expands and left.is_free(each[2], given)}
+    return {**arrays, **aliases}
+
+
+def _with_options(left: Left, functions: str, lines: Mapping[str, str]) -> str:
+    """Return the text before each command. Functions may need the first options; the last ones print what follows."""
+    names = set(left.variables.get("__bpagent_options", "").split(":"))
+    first = [f"shopt -s {name}\n" for name in sorted(names & OF_SHOPT)]
+    last = [f"set -o {name}\n" for name in sorted(names & OF_SET)]
+    return "".join((*first, functions, *lines.values(), *last))
+
+
+def _is_of_others(name: str) -> bool:
+    """Return whether a variable belongs to the shell, or changes what programs do."""
+    return not _is_kept(name) or changes_commands(name)
+
+
 def _is_kept(name: str) -> bool:
-    return NAME.fullmatch(name) is not None and OF_EVERY_SHELL.fullmatch(name) is None
+    """Return whether a session keeps what has this name, before which there may be its kind."""
+    return OF_EVERY_SHELL.fullmatch(name.rpartition(" ")[2]) is None
 
 
-def _those_that_fit(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that fit into the limit for starting programs; short ones first."""
+def _those_that_fit(values: Mapping[str, str], most: int) -> dict[str, str]:
+    """Return those that fit into `most` bytes, short ones first, without those that are no text."""
     kept, size = dict[str, str](), 0
-    for name, value in sorted(variables.items(), key=lambda item: len(item[1])):
+    for name, value in sorted(values.items(), key=lambda item: len(item[1])):
         size += len(name) + len(value.encode("utf-8", "replace"))
-        is_computed = any(mark in value for mark in COMPUTED)
-        if size <= LONGEST_VALUES and len(value) <= LONGEST_VALUE and _is_text(value) and not is_computed:
+        if size <= most and len(value) <= LONGEST_VALUE and _is_text(value):
             kept[name] = value
     return kept
+
+
+def _is_plain(variables: Mapping[str, str], name: str) -> bool:
+    return name in variables and not any(mark in variables[name] for mark in COMPUTED)
 
 
 def _is_text(value: str) -> bool:
@@ -137,7 +222,7 @@ _SCRIPT = r"""
 __bpagent_leave() {
     builtin set +euf
     {
-        builtin printf '%s\0IFS=%s\0' "$PWD" "$IFS"
+        builtin printf '%s\0IFS=%s\0__bpagent_options=%s\0' "$PWD" "$IFS" "$__bpagent_options"
         builtin local IFS=$' \t\n' __bpagent_name
         for __bpagent_name in $(builtin compgen -v); do
             [[ $__bpagent_name = IFS || $__bpagent_name = __bpagent_* || ! -v $__bpagent_name ]] && continue
@@ -147,18 +232,25 @@ __bpagent_leave() {
             esac
         done
         builtin unset -f __bpagent_leave
-        for __bpagent_name in $(builtin compgen -A arrayvar); do builtin printf 'array %s\0' "$__bpagent_name"; done
-        for __bpagent_name in $(builtin compgen -A function); do builtin printf 'function %s\0' "$__bpagent_name"; done
+        for __bpagent_name in $(builtin compgen -A arrayvar); do
+            builtin printf 'array %s\n' "$__bpagent_name"; builtin declare -p "$__bpagent_name"; builtin printf '\0'
+        done
+        for __bpagent_name in $(builtin compgen -A function); do
+            builtin printf 'function %s\n' "$__bpagent_name"; builtin declare -f "$__bpagent_name"; builtin printf '\0'
+        done
+        for __bpagent_name in $(builtin compgen -a); do
+            builtin printf 'alias %s\n' "$__bpagent_name"; builtin alias "$__bpagent_name"; builtin printf '\0'
+        done
         builtin printf 'end\0'
     } >&OUT 2>/dev/null
     builtin trap - EXIT
     builtin exit "$__bpagent_code"
 }
-builtin trap '{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
+builtin trap '
+    { __bpagent_code=$? __bpagent_options=$SHELLOPTS:$BASHOPTS; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
 IFS= builtin read -r -d '' -u COMMAND __bpagent_command; builtin eval "$__bpagent_command"; \
-{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave
+{ __bpagent_code=$? __bpagent_options=$SHELLOPTS:$BASHOPTS; builtin set +x; } 2>/dev/null; __bpagent_leave
 """
-
 
 # A shell sets missing ones to defaults of its build, which would look like changes by the command.
 OF_A_BARE_SHELL = {"PATH": os.defpath, "SHELL": "/bin/sh", "TERM": "dumb"}
@@ -189,12 +281,12 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
         timeout: Annotated[Annotated[float, Limits(above=0)] | None, chosen.timeout_words] = None,
         background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
-        """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
+        """Run a command in a terminal: alone, or in a session that keeps the directory and what was defined.
 
         There is one session at most. The first call with persistent=true opens it; while it is open, every command
-        needs persistent=true. Functions, arrays, aliases, shell options, umask, traps, limits, and variables that
-        change what commands do (PATH, HOME) hold for one command. Input is empty, and processes that outlive a
-        command are ended.
+        needs persistent=true. Variables, PATH, arrays, functions, aliases and shell options stay; umask, traps, limits,
+        and other variables that change what commands do (HOME, IFS) hold for one command. Input is empty, and
+        processes that outlive a command (jobs) are ended.
 
         Args:
             command: the command, as bash understands it
@@ -212,6 +304,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
         hears=lambda event: terminals.own.hear(event),
         restores=lambda finished: terminals.own.restore(finished),
         cwd=lambda: terminals.own.where,
+        before=lambda arguments: terminals.own.before(arguments),
     )
     return in_sandbox(with_background(made, processes, chosen), chosen)
 
@@ -220,14 +313,14 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
 class _Terminal:
     """The terminal of an agent. `session`: the state of the open session, if any.
 
-    `judged`: by call under way, the directory for which its command was judged.
+    `judged`: by call under way, the directory and the text for which its command was judged.
     """
 
     root: str
     runner: Runner
     session: Snapshot | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
-    judged: dict[str, str] = field(factory=dict)
+    judged: dict[str, tuple[str, str]] = field(factory=dict)
     told: Mapping[str, Any] | None = None
 
     @property
@@ -235,17 +328,21 @@ class _Terminal:
         """The directory in which the next command starts."""
         return self.root if self.session is None else self.session.cwd
 
+    def before(self, arguments: Mapping[str, Any]) -> str:
+        """Return the text that bash reads before the command of a call: none before one in the background."""
+        return "" if self.session is None or arguments.get("background") else self.session.text
+
     def hear(self, event: Event) -> None:
         """Record the directory for which a command is judged, until its call is over."""
         self.runner.session.hear(event)
         if isinstance(event, ActionDescribed):
-            self.judged[event.call.id] = event.facts.cwd
+            self.judged[event.call.id] = event.facts.cwd, event.facts.command or ""
         elif isinstance(event, CallAnswered):
             self.judged.pop(event.call, None)
 
     async def start(self, command: str, context: ToolContext) -> ToolResult:
         """Start a command in the background, in the session's directory if one is open."""
-        self._check_place(context)
+        self._check_state(command, {"background": True}, context)
         env = dict if self.session is None else self.session.environment
         return await self.runner.start(command, self.where, context, env)
 
@@ -258,7 +355,7 @@ class _Terminal:
             raise ToolError(SESSION_IS_OPEN)
         if command is None:
             return self._opened_or_closed(persistent, close)
-        self._check_place(context)
+        text = self._check_state(command, {}, context)
         if persistent and self.session is None:
             self.session = Snapshot(self.root)
         closing, passing = close and self.session is not None, frozenset[str]()
@@ -276,7 +373,8 @@ class _Terminal:
         told = await self.runner.run(command, self.where, asked, context, execute)
         if closing:
             self.session = None
-        return evolve(told, details={**told.details, **self._state()})
+        judged_with_it = {"command": command} if text else {}
+        return evolve(told, details={**told.details, **judged_with_it, **self._state()})
 
     async def _run_in(
         self, now: Snapshot, command: str, before: tuple[str, ...], how: How, passing: Container[str]
@@ -288,24 +386,47 @@ class _Terminal:
         given = {**OF_A_BARE_SHELL, **how["env"]}
         if not os.path.isdir(now.cwd):
             raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
-        with unnamed_file(encoded(command, "command", CannotStart)) as script, unnamed_file() as out:
+        shell = self.runner.options.shell_after(before, ("bash", "-c"))
+        with unnamed_file(encoded(now.text + command, "command", CannotStart)) as script, unnamed_file() as out:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("-u COMMAND", f"-u {script}").replace(">&OUT", f">&{out}")
-            shell = self.runner.options.shell_after(before, ("bash", "-c"))
             finished = await run_process((*shell, text), pass_fds=(script, out), **inside)
-            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given, passing)
+            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0))
         if left is None:
             return finished, (NOTHING_KEPT,)
-        self.session, notes = left
+        functions = await self._in_the_form_of_bash(left.functions(given), before, given)
+        self.session, notes = snapshot_of(left, functions, given, passing)
         return evolve(finished, exited=True), notes
 
-    def _check_place(self, context: ToolContext) -> None:
-        """Raise ToolError for a command that was judged for another directory than it would start in."""
-        was = self.judged.get(context.call_id, self.where)
-        if was != self.where:
+    async def _in_the_form_of_bash(
+        self, functions: Mapping[str, str], before: tuple[str, ...], given: Mapping[str, str]
+    ) -> str:
+        """Return the text of functions as a bash of its own writes it: it gets them as variables, and runs none."""
+        if not functions:
+            return ""
+        bodies = [f"BASH_FUNC_{name}%%={body}" for name, body in functions.items()]
+        bash = self.runner.options.shell_after((), ("bash", "-O", "extglob", "-c"))
+        with unnamed_file() as out:
+            text = f"builtin export -nf {' '.join(functions)} 2>/dev/null; builtin declare -f >&{out}"
+            reader = self.runner.options.shell_after(before, ("env", *bodies, *bash, text))
+            await run_process(reader, cwd="/", env=given, timeout=READING, pass_fds=(out,))
+            return os.pread(out, MOST_BYTES, 0).decode()
+
+    def _check_state(self, command: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        """Return the text before a command.
+
+        Raises ToolError for one that was judged for another state of the session than it would start in.
+        """
+        text = self.before(arguments)
+        now = self.where, text + self.runner.options.prefix + command
+        was = self.judged.get(context.call_id, now)
+        if was[0] != now[0]:
+            raise ToolError(f"judged where the session was, in {was[0]}; it is in {now[0]} now; give the command again")
+        if was != now:
             raise ToolError(
-                f"judged where the session was, in {was}; it is in {self.where} now; give the command again"
+                "judged before functions, aliases or options of the session changed; give the command again"
             )
+        return text
 
     def _opened_or_closed(self, persistent: bool, close: bool) -> ToolResult:
         if close:
@@ -332,6 +453,7 @@ class _Terminal:
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
             told = self.told or {}
-            self.session = Snapshot(details["cwd"], told.get("changed", {}), tuple(told.get("unset", ())))
+            unset, text = tuple(told.get("unset", ())), told.get("text", "")
+            self.session = Snapshot(details["cwd"], told.get("changed", {}), unset, text)
         elif "terminal" in details:
             self.session = self.told = None
