@@ -54,6 +54,7 @@ lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/mypy
 
 verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
+	WHOLE=1 $(BIN)/python -m pytest --numprocesses auto --timeout 0 tests/agent/verification
 	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verification.verify_every_loop verify
 
 presets: $(READY) ## verify every preset with every protocol and policy, and pairs; writes docs/verification.md (hours; STATES=20000: minutes)

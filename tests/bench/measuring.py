@@ -38,6 +38,13 @@ def _cpu_seconds(timed: Callable[[], object]) -> float:
     return process_time() - begin
 
 
+def cpu_of_processes(timed: Callable[[], object]) -> float:
+    """Return the CPU seconds of one run, with the processes that it starts and waits for."""
+    begin = process_time() + _childrens_cpu_seconds()
+    timed()
+    return process_time() + _childrens_cpu_seconds() - begin
+
+
 def fastest_command(*commands: Sequence[str], rounds: int = 10) -> list[float]:
     """Return the CPU seconds of the fastest run of each command, in turns. Raises CalledProcessError."""
     best = [float("inf")] * len(commands)

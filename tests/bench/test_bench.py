@@ -18,6 +18,7 @@ def light_collections() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_each_question_gives_rows_with_figures(question: str) -> None:
     rows = list(QUESTIONS[question](0.001))

@@ -165,12 +165,12 @@ def test_a_search_without_end_is_bounded_by_itself_and_says_what_grows_and_what_
     verify: Callable[..., Said],
 ) -> None:
     both = ("counts_for_ever", "one_tool")
-    said = verify(*both, options=("--alone", "--max-states", 30000))
+    said = verify(*both, options=("--alone", "--max-states", 15000))
     as_data = json.loads(verify(*both, options=("--alone", "--json", "--max-states", 1000)).out)
 
     assert said.code == 1
     assert "to look at, 1 violation so far" in said.err
-    assert "not verified: there are more states than --max-states; only 30,000 states" in said.out
+    assert "not verified: there are more states than --max-states; only 15,000 states" in said.out
     most = said.out.partition("most local states, so look for one that counts without end: ")[2].partition("\n")[0]
     assert "counts_for_ever " in most
     assert "effect " not in most

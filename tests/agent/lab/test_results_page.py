@@ -59,6 +59,7 @@ def test_every_protocol_of_the_plan_was_verified_and_holds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize("name", ["constitution_only", "defer_on_critical", "taint_flow"])
 def test_the_verified_protocols_are_those_that_ship(name: str) -> None:
     """Those that take no second stand for all: after a change of the loop, or of a protocol, `make verified`."""

@@ -57,7 +57,7 @@ from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import LEAVES_OUT_WITHOUT_A_YES, LIFTS_WITHOUT_A_YES, Fault, is_found, told
 from tests.agent.faults import LOOP_FAULTS as FAULTS
-from tests.agent.verification.many_loops import Loop, Loops, loops_of, not_held, verify_each
+from tests.agent.verification.many_loops import ENOUGH, WHOLE, Loop, Loops, loops_of, not_held, sampled, verify_each
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
 
@@ -113,13 +113,13 @@ SMALLER: Examples = {**SMALL, FactsRequested: lambda requested: lookups(requeste
 
 def test_the_invariants_hold_for_none_all_each_alone_and_each_left_out() -> None:
     left_out = [tuple(other for other in NAMES if other != name) for name in NAMES]
-    every = [(), NAMES, *((name,) for name in NAMES), *left_out]
+    every = [(), NAMES, *((name,) for name in NAMES), *sampled(left_out, 15)]
 
     assert not_held(loops_of(RULES, every), lambda _: SMALLER) == {}
 
 
-def test_the_invariants_hold_for_every_pair() -> None:
-    assert not_held(loops_of(RULES, combinations(NAMES, 2)), lambda _: SMALL) == {}
+def test_the_invariants_hold_for_pairs() -> None:
+    assert not_held(loops_of(RULES, sampled(combinations(NAMES, 2), 8)), lambda _: SMALL) == {}
 
 
 def test_the_invariants_hold_for_each_rule_of_work_and_for_some_with_people() -> None:
@@ -216,24 +216,21 @@ LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
 
 
 def test_the_invariants_hold_in_loops_of_every_kind() -> None:
-    """Also of a preset; there, nothing is unreached."""
+    """Also of a preset; there, nothing is unreached where every state was looked at."""
     loops: Loops = {where: own_loop(rules, examples) for where, (rules, examples) in LOOPS.items()}
-    for where, _, result in verify_each(loops):
+    for where, _, result in verify_each(loops, max_states=None if WHOLE else 500):
         assert not result.violations, f"{where}: {told(result)}"
-        assert not result.bounded, where
-        assert result.coverage.complete or where not in PRESETS, f"{where}: {result}"
+        assert result.bounded <= (not WHOLE), where
+        assert result.coverage.complete or result.bounded or where not in PRESETS, f"{where}: {result}"
 
 
 def own_loop(rules: Preset | Sequence[BThread], examples: Examples | None) -> Loop:
     """Return the loop of a preset or of rules with the examples with which `verify_loop` would look at it."""
     chosen = loop_rules(rules) if isinstance(rules, Preset) else rules
     usual = usual_examples(chosen, ())
-    one_at_a_time = any(rule.name == "one_at_a_time" for rule in chosen)
-    return chosen, (), examples or (in_threes(usual) if one_at_a_time else usual)
+    is_one_at_a_time = any(rule.name == "one_at_a_time" for rule in chosen)
+    return chosen, (), examples or (in_threes(usual) if is_one_at_a_time else usual)
 
-
-ENOUGH = 5_000
-"""The states within which a planted fault has to be found."""
 
 ARGUMENTS: Mapping[str, BThread] = {
     "forgets_the_barrier": one_at_a_time("neighbours"),
@@ -246,24 +243,27 @@ ARGUMENTS: Mapping[str, BThread] = {
 
 def verify_fault(fault: Fault, *, first: bool = False) -> Verification:
     """Model-check the loop with the fault in it."""
+    ((_, _, result),) = verify_each({fault.name: loop_with(fault)}, core=(), max_states=ENOUGH, first=first)
+    return result
+
+
+def loop_with(fault: Fault) -> Loop:
+    """Return the core and the rules of a fault, one of them with the fault in it."""
     core, beside = CORE, rules_named(*fault.beside)
     if fault.bthread in EVERY_RULE:
         beside = (fault.planted_in(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
     else:
         core = fault.planted("agent.threads.core")["CORE"]
-    return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
+    return own_loop((*core, *beside), None)
 
 
-@pytest.mark.parametrize("name", dict.fromkeys(fault.bthread for fault in FAULTS))
-def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str) -> None:
-    missed = []
-    for fault in (fault for fault in FAULTS if fault.bthread == name):
-        result = verify_fault(fault, first=True)
-        if not is_found(fault, result):  # another invariant may break sooner
-            result = verify_fault(fault)
-        missed += [] if is_found(fault, result) else [f"{fault.name}:\n{told(result)}"]
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
+    result = verify_fault(fault, first=True)
+    if not is_found(fault, result):  # another invariant may break sooner
+        result = verify_fault(fault)
 
-    assert missed == []
+    assert is_found(fault, result), told(result)
 
 
 def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
@@ -304,7 +304,7 @@ def test_a_rule_that_holds_what_it_should_refuse_is_a_deadlock(monkeypatch: pyte
         monkeypatch.setattr(import_module(f"agent.threads.{module}"), "sync", holding)
 
     alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE if name not in REFUSE_NOTHING])
-    for name, _, result in verify_each(alone, max_states=3_000, first=True):
+    for name, _, result in verify_each(alone, max_states=ENOUGH, first=True):
         assert [violation.kind for violation in result.violations] == ["deadlock"], name
 
 
@@ -312,7 +312,7 @@ def test_the_invariant_of_a_rule_that_is_left_out_breaks() -> None:
     """Invariants follow from what is required, and not from the rules that are there."""
     unnoticed = []
     alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE])
-    for name, _, result in verify_each(alone, max_states=3_000, first=True, left_out=True):
+    for name, _, result in verify_each(alone, max_states=ENOUGH, first=True, left_out=True):
         own = {monitor.name for monitor in invariants_of([EVERY_RULE[name]])} - {
             each.name for each in invariants_of([])
         }
@@ -335,7 +335,7 @@ LOOSER = (
 
 
 def test_a_rule_that_is_looser_than_required_is_found() -> None:
-    found = [bool(verify_loop([rule], required=[wanted], first=True).violations) for rule, wanted in LOOSER]
+    found = [bool(verify_loop([rule], required=[wanted], first=True, runs=0).violations) for rule, wanted in LOOSER]
 
     assert found == [True] * len(LOOSER)
 

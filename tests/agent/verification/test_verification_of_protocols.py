@@ -1,6 +1,7 @@
 """Every protocol is model-checked with the loop, alone and with others, and every planted fault is found and named."""
 
-from itertools import combinations
+import time
+from itertools import combinations, product
 from random import Random
 from typing import Literal
 
@@ -18,7 +19,9 @@ from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.protocol_invariants import invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, RunEnded, ToolStarted
-from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
+from bp import NONE, BThread, BThreadBody, Event, VerificationError, bthread, sync, where
+from bp.verification import agreement
+from bp.verification.trials import forked
 from constitution import Action
 from tests.agent.faults import PROTOCOL_FAULTS as FAULTS
 from tests.agent.faults import Fault, is_found, told
@@ -28,12 +31,21 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
     together,
 )
-from tests.agent.verification.many_loops import Loops, few_examples_for, kill_and_resume, not_held, verify_each
+from tests.agent.verification.many_loops import (
+    ENOUGH,
+    Loops,
+    few_examples_for,
+    kill_and_resume,
+    not_held,
+    sampled,
+    verify_each,
+)
 from tests.tables import rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_runs")]
 
 ABORTED = rules_named("abort_on_request")
+STOPS: tuple[Literal["call", "step"], ...] = ("call", "step")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make presets` looks at all of them."""
 
@@ -42,17 +54,19 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
     assert set(PROGRAMS) == {entry.name for entry in PROTOCOLS}
 
 
-@pytest.mark.parametrize("after", ["call", "step"])
-def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Literal["call", "step"]) -> None:
-    rules = (stop_on_request(after), *ABORTED)
-    quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]  # see `make presets`
+def test_the_invariants_hold_for_each_protocol_with_stop_and_abort() -> None:
+    """After the call that runs and after its step; those with many states: see `make presets`."""
+    stopping = {after: (stop_on_request(after), *ABORTED) for after in STOPS}
+    quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]
+    both = sampled(product(STOPS, quick), 2)
+    loops: Loops = {f"{name}, {after}": (stopping[after], PROGRAMS[name]) for after, name in both}
 
-    assert not_held({label: (rules, PROGRAMS[label]) for label in quick}, lambda _: FEW_EXAMPLES) == {}
+    assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
 
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
-    small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make presets` has all
-    loops: Loops = {" + ".join(pair): ((), together(*pair)) for pair in combinations(small, 2)}
+    pairs = combinations([name for name in PROGRAMS if name not in LARGE][:8], 2)  # `make presets` has all
+    loops: Loops = {" + ".join(pair): ((), together(*pair)) for pair in sampled(pairs, 3)}
 
     assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
@@ -76,6 +90,26 @@ def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> No
         assert bool(result.violations) == (loops[label][1] == faulty)
 
 
+TOMORROW = time.time() + 3600
+
+
+@bthread
+def one_tool_a_day() -> BThreadBody:
+    """Refuse tools from tomorrow on, by the clock, which no event carries."""
+    while True:
+        yield sync(wait_for=ToolStarted, refuse=GateApproved if time.time() > TOMORROW else NONE, because="too late")
+
+
+def test_loops_that_are_verified_in_one_space_are_compared_with_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "forked", forked)  # despite `few_runs`
+    loops = {"right": (ABORTED, PROGRAMS["taint_flow"]), "wrong": ((), (one_tool_a_day(),))}
+    results = verify_each(loops, few_examples_for)
+
+    assert next(results)[2].violations == ()
+    with pytest.raises(VerificationError, match="one_tool_a_day"):
+        next(results)
+
+
 @pytest.mark.parametrize("pair", [("blocking_monitor", "taint_flow"), ("defer_to_trusted", "defer_on_critical")])
 def test_the_order_of_protocols_makes_no_difference(pair: tuple[str, str]) -> None:
     one, other = (verify_loop(ABORTED, together(*names), examples=FEW_EXAMPLES) for names in (pair, pair[::-1]))
@@ -89,9 +123,9 @@ def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -
     """Every protocol, with people who say anything; `make presets` kills more of them."""
     rules, killed = loop_rules(PRESETS[preset]), list[str]()
     for protocols in PROGRAMS.values():
-        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=2, kills=4)
+        killed += kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=1, kills=2)
 
-    assert len(killed) > 6 * len(PROGRAMS)
+    assert len(killed) == 2 * len(PROGRAMS)
     assert not any(killed), "\n".join(filter(None, killed))
 
 
@@ -126,7 +160,7 @@ def planted_in(fault: Fault) -> BThread:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    result = verify_loop((), [planted_in(fault), *fault.beside], max_states=5_000)
+    ((_, _, result),) = verify_each({fault.name: ((), [planted_in(fault), *fault.beside])}, max_states=ENOUGH)
 
     assert is_found(fault, result), told(result)
 
@@ -138,7 +172,7 @@ def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> 
     others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.bthread]
     chosen = together(*random.sample(others, size - 1))
 
-    result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=3_000)
+    result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=ENOUGH)
 
     assert is_found(fault, result), told(result)
 
@@ -158,7 +192,7 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
     """Several at a time, with every answer that a model may give, calls in parallel, in a bounded search."""
     names = Random(size).sample(sorted(IN_PAIRS), size)
 
-    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
+    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=500)
 
     assert not result.violations, told(result)
 
@@ -186,7 +220,7 @@ def test_a_predicate_that_never_holds_is_reported_as_not_reached(protocol: BThre
 
 
 def test_a_predicate_that_holds_of_every_action_is_reported_as_not_reached() -> None:
-    result = verify_loop((), [ask_on_critical(is_any)], examples=FEW_EXAMPLES)
+    result = verify_loop((), [ask_on_critical(is_any)], examples=FEW_EXAMPLES, max_states=500)
 
     assert result.coverage.unreached == ("ask_on_critical: not is_critical",)
 

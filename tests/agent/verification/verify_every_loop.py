@@ -10,7 +10,9 @@ while people may stop and abort. That is with few outcomes of effects, and once 
 takes. Give a number to look at no more states than that of each (default: a million). Random runs of each program are
 killed, too, and resumed.
 
-What is violated is printed as soon as it is found. Exit code 0 when nothing is violated, else 1.
+Both follow two real runs of each program, and end with an error where one is not as the model says; they do not measure
+how much of a program was run, as `bpagent verify` does. What is violated is printed as soon as it is found. Exit code 0
+when nothing is violated, else 1.
 """
 
 import os
