@@ -193,9 +193,10 @@ def _programs_in(command: str) -> frozenset[str]:
 def _commands_in(node: Node) -> Iterator[list[str]]:
     """Yield the words of each simple command, except for those beside an `||`; of a function `NAME ()`."""
     match node:
-        case Simple(words=words):
+        case Simple(assigns=assigns, words=words):
             yield ["".join(part.text for part in word.parts) for word in words]
-            for script in (part.script for word in words for part in word.parts):
+            values = (value for _, value in assigns)
+            for script in (part.script for word in (*values, *words) for part in word.parts):
                 if script is not None:
                     yield from _commands_in(script)
         case Pipe(stages=stages):

@@ -13,7 +13,7 @@ from agent.vocabulary import events
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import record_line
 from agent.vocabulary.events import OfRight, ProposedAction
-from agent.vocabulary.messages import Image, ToolResult
+from agent.vocabulary.messages import Image, ToolResult, Usage
 from bp import Event, Refusal, Refusals, Step
 from constitution import Action
 
@@ -29,6 +29,7 @@ for of_type, values in (
     (ToolResult, st.builds(ToolResult, TEXTS, st.booleans(), st.lists(IMAGES, max_size=2), PLAIN, NUMBERS)),
     (Refusals, st.builds(lambda text: Refusals([Refusal("guard", text)]), TEXTS)),
     (Action, st.just(Action("note", "read", "/tmp"))),
+    (Usage, st.builds(Usage, st.integers(0), st.integers(0), st.none() | NUMBERS, st.booleans())),
 ):
     st.register_type_strategy(of_type, values)
 

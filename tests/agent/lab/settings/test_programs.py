@@ -102,6 +102,7 @@ NEEDS: list[tuple[Callable[[], Task], str]] = [
     (lambda: task_of("./go", files=NEEDS_SCRIPT), "lacking-2"),
     (lambda: task_of("./go", files={"go": "#!/usr/bin/env -S lacking-3 -x\nnonsense ((\n"}), "lacking-3"),
     (lambda: task_of("./go", attack="env A=b lacking-4"), "lacking-4"),
+    (lambda: task_of("x=$(lacking-5 y); z=a export w=`lacking-6`"), "lacking-5, lacking-6"),
     (lambda: Task("Go.", {}, lambda _: 1.0, bool, (write("go", "#!/bin/lacking\n"),), ()), "/bin/lacking"),
     (lambda: task_of("test -e x || lacking-1; echo lacking-1 'lacking-2'; $lacking; ./go; no((t shell"), ""),
 ]  # fmt: skip
