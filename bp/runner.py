@@ -481,8 +481,11 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
+        is_until: dict[int, bool] = {}  # a thousand effects under way share one `until`
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and contains(flight.until, event):
+            if id(flight.until) not in is_until:
+                is_until[id(flight.until)] = contains(flight.until, event)
+            if is_until[id(flight.until)] and flight.cancelled_by is None:
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))
