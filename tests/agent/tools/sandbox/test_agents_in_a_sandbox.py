@@ -185,7 +185,8 @@ def test_gated_does_not_start_where_its_level_leaves_secrets_open(
     (workspace / "app").mkdir()
     (workspace / "app" / ".env").write_text("KEY=1")
     gated = PRESETS["gated"]
-    assert equip(gated, workspace)
+    if sandbox.achieved((str(workspace),)) in sandbox.NAMESPACED:
+        assert equip(gated, workspace)
     monkeypatch.setattr(sandbox, "achieved", lambda writable: "landlock")
     with pytest.raises(OptionError, match=r"the level landlock cannot hide app/\.env in the workspace"):
         equip(gated, workspace)
