@@ -150,13 +150,14 @@ async def test_the_key_of_a_background_process_is_good_until_that_ends(sandbox: 
     processes = Processes()
     bash = make_shell_tool(sandbox.writable[0], ShellOptions(sandbox=sandbox), processes=processes)
     rights = ToolContext(rights=("network 127.0.0.1",))
-    leave = "echo $http_proxy > proxy; mkfifo end; read _ < end"
+    os.mkfifo(os.path.join(sandbox.writable[0], "end"))
+    leave = "echo $http_proxy > proxy; read _ < end"
     fetch = {"command": f"curl -s --noproxy none -x $(cat proxy) http://127.0.0.1:{port}/"}
 
     await bash.run({"command": leave, "background": True}, rights)
     await bash.run({"command": "until [ -s proxy ]; do :; done"})
     during = await bash.run(fetch)
-    await bash.run({"command": "until [ -p end ]; do :; done; echo > end"})
+    await bash.run({"command": "echo > end"})
     while processes.running():
         await processes.news()
 
